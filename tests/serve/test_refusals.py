@@ -62,7 +62,7 @@ def test_a_body_that_is_not_an_object(client: TestClient, path: str, body: Any) 
         (RESPONSES, {"input": ""}, "input is empty"),
         (RESPONSES, {"input": 5}, "input must be a text or a list, not 5"),
         (RESPONSES, {"input": [5]},
-         "input[0]: only messages, thoughts and calls of tools with their outputs are known"),
+         "input[0]: only messages, thoughts and tool calls with their outputs are supported"),
         (
             RESPONSES,
             {"input": "x", "tools": [{"type": "custom", "name": "a b"}]},
@@ -114,7 +114,7 @@ def test_another_method(client: TestClient) -> None:
 def test_a_body_must_be_called_json(client: TestClient) -> None:
     answer = client.post(COMPLETIONS, content="{}")
     assert answer.status_code == 415
-    assert answer.json()["error"]["message"].startswith("it is not said what the body is\n")
+    assert answer.json()["error"]["message"].startswith("the body has no content type\n")
 
 
 @needs("curl")

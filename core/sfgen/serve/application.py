@@ -63,28 +63,28 @@ DEFAULT_TOKENS = 16
 """The most tokens of a free completion that names no limit, as OpenAI has it."""
 
 LONGEST_SHRINKING = 4
-"""By how much some tokenizer may shorten a text before it divides it, at most."""
+"""The most times that a tokenizer may shorten a text before it divides it into tokens."""
 
 WITHOUT_KEPT = 8
-"""The vocabularies without banned tokens that are kept."""
+"""The number of vocabularies without banned tokens that are kept."""
 
 WITHOUT_CONTEXT = 4096
-"""The most tokens where neither the request nor the model has a limit."""
+"""The most tokens if neither the request nor the model has a limit."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server allows.
+    """The limits of a server.
 
     Attributes:
         batch_size: The most texts of a model that are written at once.
         max_waiting: The most texts of a model that wait.
-        max_prompt: The most tokens of a prompt; ``None``: what the context holds.
-        max_tokens: The most tokens of a text; ``None``: what the context holds.
+        max_prompt: The most tokens of a prompt; ``None``: as many as fit into the context.
+        max_tokens: The most tokens of a text; ``None``: as many as fit into the context.
         max_body: The most bytes of a body.
-        receive_seconds: The time in which a request must come.
-        request_seconds: The time of a request; ``None``: any.
-        mask_seconds: The time of one step beside the model, such as a token mask; ``None``: any.
+        receive_seconds: The time in which a request must be received.
+        request_seconds: The time of a request; ``None``: no limit.
+        mask_seconds: The time of one step outside of the model, such as a token mask; ``None``: no limit.
         compile_seconds: The time of compiling a constraint, and of taking banned words out of it.
         constraint_bytes: The memory of constraints that are kept.
     """
@@ -113,25 +113,26 @@ def app(
 ) -> Guard:
     """Make an ASGI application that speaks OpenAI's protocol.
 
-    A server starts its threads, and ends them. An application that mounts it does so with the context ``started()`` in
-    its own lifespan.
+    A server of its own starts and ends the threads. An application that mounts it does that by the context
+    ``started()`` in its own lifespan.
 
     Args:
-        models: A model, the name of one, several, or several by the names that clients use. The first is the default.
-        limits: What is allowed.
-        api_keys: The keys that may ask; none: everybody.
-        hosts: The names that the Host header may have beside addresses, so that no page reaches it by a name of its
-            own; ``None``: any. With a key any is answered.
-        cors: The origins of pages that may ask; none: only the server's own.
+        models: A model or its name, a list of these, or a dictionary of them by the names that clients use. The first
+            is the default.
+        limits: The limits of requests.
+        api_keys: The accepted API keys; none: everybody may ask.
+        hosts: The names that the Host header may have besides addresses, so that no web page reaches the server by its
+            own name (DNS rebinding); ``None``: any name. With keys every name is accepted.
+        cors: The origins of web pages that may ask; none: only the server's own page.
         log_prompts: Whether prompts are logged, by the logger ``sfgen.serve``.
-        grace: The seconds that running texts may go on when the application is ended.
+        grace: The seconds that running texts have to finish when the application is ended.
 
     Returns:
-        The application, behind the checks of who may ask.
+        The application, with the checks of keys, hosts and origins.
 
     Raises:
         SfgenError: A model cannot be loaded.
-        UsageError: A key or an origin that no client can send.
+        UsageError: A key or an origin has characters that no client can send.
     """
     limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
     arguments.flag("log_prompts", log_prompts)
@@ -164,20 +165,20 @@ def _described(name: str) -> dict[str, Any]:
 
 
 class UnknownModel(Refused):
-    """A model that is not here."""
+    """A request for a model that this server does not have."""
 
 
 class Server:
-    """The engines of some models, and the answers to requests.
+    """Answers requests by the engines of some models.
 
     Args:
-        models: They, by name.
-        limits: What is allowed.
+        models: The models by name.
+        limits: The limits of requests.
         log_prompts: Whether prompts are logged.
-        grace: The seconds that running texts may go on at the end.
+        grace: The seconds that running texts have to finish at the end.
 
     Attributes:
-        metrics: What is counted.
+        metrics: The counters.
     """
 
     def __init__(self, models: Mapping[str, Model], limits: Limits, log_prompts: bool, grace: float) -> None:
@@ -189,18 +190,18 @@ class Server:
         self.metrics = Metrics(self.loads, lambda: self._constraints.nbytes)
         self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes, self.metrics.compiled)
         self._without = lru_cache(WITHOUT_KEPT)(
-            lambda name, never: cast("Model", WithoutTokens(models[name], never))  # of which each makes a trie
+            lambda name, never: cast("Model", WithoutTokens(models[name], never))  # each of them makes a trie
         )
 
     def loads(self) -> dict[str, tuple[int, int]]:
-        """Tell how many texts of each model have rows, and how many wait."""
+        """Return for each model how many texts have rows, and how many wait."""
         return {name: engine.load for name, engine in self._engines.items()}
 
     def check(self) -> None:
         """Raise the error of an engine that has failed.
 
         Raises:
-            InternalError: One has.
+            InternalError: An engine has failed.
         """
         for engine in self._engines.values():
             engine.check()
@@ -234,7 +235,7 @@ class Server:
             except InternalError:
                 return fault()
             if not request.scope.get(HAS_KEY, True):
-                return {"status": "ok"}  # which models there are, and who uses them, is told to those with a key
+                return {"status": "ok"}  # the names and the use of models are shown only to clients with a key
             loads = self.loads().items()
             return {"status": "ok", "models": {name: {"running": a, "waiting": b} for name, (a, b) in loads}}
 
@@ -274,9 +275,9 @@ class Server:
         return api
 
     def stop(self, grace: float) -> bool:
-        """End the engines; true if all texts had come to their end."""
+        """End the engines; true if all texts had finished."""
         engines = list(self._engines.values())
-        with ThreadPoolExecutor(max(1, len(engines))) as pool:  # all in the same time
+        with ThreadPoolExecutor(max(1, len(engines))) as pool:  # all at the same time
             are_over = list(pool.map(lambda engine: engine.stop(grace), engines))
         self._constraints.close()
         return all(are_over)
@@ -286,7 +287,7 @@ class Server:
     async def _answer(
         self, body: CompletionRequest | ChatRequest | ResponsesRequest, request: Request, *, is_traced: bool = False
     ) -> Response:
-        """Answer a request, unless its client goes away before."""
+        """Answer a request, unless its client disconnects before."""
         work = asyncio.create_task(self._reply(body, is_traced))
         gone = asyncio.create_task(_disconnected(request))
         try:
@@ -311,7 +312,7 @@ class Server:
             prompt = (
                 body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
             )
-            _LOG.info("%s: %s", name, json_text(prompt))  # one line, and nothing that drives a terminal
+            _LOG.info("%s: %s", name, json_text(prompt))  # one line, without characters that control a terminal
         model = self._models[name] if not wish.never else await beside(self._without_tokens, name, wish)
         if wish.tools:
             await beside(_refuse_untold, model, wish)
@@ -335,7 +336,9 @@ class Server:
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
                 clean = await self._without_banned(before, wish, index, banned)
-            is_told_whole = not (body.stream or is_traced)  # nothing is released before its end: all can be taken back
+            is_told_whole = not (
+                body.stream or is_traced
+            )  # nothing is released before the end, so that everything can be taken back
             config = wish.config | {"index": index, "banned": banned, "hold": is_told_whole}
             if thought is not None:
                 config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}
@@ -370,18 +373,18 @@ class Server:
             return _refusal(self._without_path(error, name), wish.field_of(error))
 
     def _without_path(self, error: SfgenError, name: str) -> SfgenError:
-        """Let an error call a model as clients do, and not by its path on this machine."""
+        """Replace the path of a model on this machine in an error by the name that clients use."""
         own = getattr(self._models[name], "name", None)
         if isinstance(own, str) and Path(own).name != own:
             error.message = error.message.replace(own, name)
         return error
 
     def _told(self, error: SfgenError, name: str, wish: Wish) -> dict[str, Any]:
-        """An error in the middle of a stream."""
+        """The error object for a failure in the middle of a stream."""
         return error_body(self._without_path(error, name), wish.field_of(error))
 
     def _known(self, name: str) -> str:
-        """Return the name of a model, if there is one."""
+        """Return the name of a model; refuse an unknown one."""
         if name not in self._models:
             known = ", ".join(self._models)
             raise UnknownModel(f"there is no model {name!r:.60} here; there is {known}", "model", "model_not_found")
@@ -407,14 +410,14 @@ class Server:
         index: Index | None,
         banned: BannedWords | None,
     ) -> tuple[list[str | Sequence[int]], Thought | None]:
-        """The prompts of a request, and the thought that is written behind the one of a chat.
+        """The prompts of a request, and the thought that is written after the prompt of a chat.
 
         Raises:
             SfgenError: They are too many, too long, or none.
         """
         self._refuse_long(model, body, wish)
         prompts, most = _prompts_of(model, body, wish), self._limits.batch_size + self._limits.max_waiting
-        if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
+        if len(prompts) * wish.samples > most:  # they would be refused however often the client asks
             why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
             raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
         if not isinstance(body, ChatRequest):
@@ -427,7 +430,7 @@ class Server:
     async def _without_banned(
         self, before: Sequence[str | Sequence[int]], wish: Wish, index: Index, banned: BannedWords
     ) -> dict[bytes, Index | None]:
-        """The constraint without banned words, by what stands before a text: its prompt, or the end of a thought.
+        """The constraint without banned words, for each text before it: a prompt, or the end of a thought.
 
         Raises:
             SfgenError: As ``Constraints.without``.
@@ -452,7 +455,7 @@ class Server:
         """The loops of all texts of a request, and the tokens of its prompts.
 
         Raises:
-            SfgenError: What can be known to be impossible.
+            SfgenError: A text is known to be impossible.
         """
         loops, prompt_tokens = [], 0
         for prompt in prompts:
@@ -466,7 +469,7 @@ class Server:
         return loops, prompt_tokens
 
     def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> None:
-        """Refuse prompts of so many characters that no tokens could hold them: to read millions takes long."""
+        """Refuse prompts with too many characters for the most tokens, without tokenizing millions of characters."""
         limits = (getattr(model, "context_length", None), self._limits.max_prompt)
         most = min((limit for limit in limits if limit is not None), default=None)
         if isinstance(body, ChatRequest):
@@ -514,22 +517,24 @@ def _prompts_of(model: Model, body: CompletionRequest | ChatRequest, wish: Wish)
 
 
 def _refuse_untold(model: Model, wish: Wish) -> None:
-    """Refuse tools of which the chat template of a model does not tell it."""
+    """Refuse tools that the chat template of a model leaves out of the prompt."""
     try:
         if sees_tools(model, wish.tools):
             return
     except SfgenError as error:
         raise _of_template(error, wish) from error
-    why = "the chat template of this model tells it of no tools"
+    why = "the chat template of this model leaves tools out"
     if wish.calling is not None:
-        raise Refused(why, "tools", hint="Say in a message what is to be written, and give its schema.")
+        raise Refused(why, "tools", hint="Describe the output in a message, and give its schema.")
     raise Refused(
-        f"{why}, and a tool has a description", "tools", hint="Leave the description out, and say it in a message."
+        f"{why}, and a tool has a description",
+        "tools",
+        hint="Leave the description out, and describe the tool in a message.",
     )
 
 
 def _of_template(error: SfgenError, wish: Wish) -> Refused:
-    """The refusal where a chat template cannot write a conversation, or there is none."""
+    """The refusal if a chat template cannot write a conversation, or if there is none."""
     hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
     return Refused(error.message, wish.field_of(error) or wish.fields["prompt"], "invalid_value", hint)
 
@@ -543,12 +548,12 @@ def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], bann
 def _clean_of(
     clean: Mapping[bytes, Index | None], source: GuideSource, banned: BannedWords, before: bytes
 ) -> GuideSource | None:
-    """Look up a constraint without banned words."""
+    """Return a constraint without banned words that was made before."""
     return clean[before]
 
 
 class _ReadRequest(Request):
-    """A request whose body the guard has read."""
+    """A request whose body was read by the guard."""
 
     async def json(self) -> Any:
         return self.scope.pop(BODY)  # a stream may take long, and needs no body
@@ -567,7 +572,7 @@ class _Route(APIRoute):
 
 
 async def _disconnected(request: Request) -> None:
-    """Return when the client has gone."""
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -581,7 +586,7 @@ async def _on_error(_: Request, error: Exception) -> Response:
 
 
 def _refusal(error: SfgenError, param: str | None = None) -> Response:
-    """The answer to a request that an error has ended; ``param`` is the field that it is about."""
+    """The answer to a request that an error has ended; ``param`` is the field that caused it."""
     headers = {"Retry-After": str(error.retry_after)} if hasattr(error, "retry_after") else None
     status = 404 if isinstance(error, UnknownModel) else status_of(error)
     return JSONResponse(error_body(error, param), status, headers)

@@ -1,7 +1,8 @@
-"""The work on requests beside the event loop: a text is encoded, a constraint is taken, the tokens of a ban are found.
+"""Run work on requests in threads beside the event loop: tokenizing texts, taking compiled constraints, finding the
+tokens of a ban.
 
-All of it is Python, of which one thread runs at a time: whoever wants to go on waits for a turn of each of the others.
-So there are few of these threads, else the engine, which writes texts, would wait for every request that comes.
+This work is Python code, which runs in one thread at a time, in turns. So there are few of these threads: with many,
+the engine, which writes texts, would wait for a turn of every new request.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 THREADS = 2
-"""They are two, so that the request of a book does not hold up all others."""
+"""Two, so that a request with a very long prompt does not delay all others."""
 
 
 async def beside(make: Callable[Given, Made], *args: Given.args, **kwargs: Given.kwargs) -> Made:
-    """Make something in one of the threads, those of all servers."""
+    """Call a function in one of the threads, which all servers share."""
     return await asyncio.get_running_loop().run_in_executor(_threads(), partial(make, *args, **kwargs))
 
 

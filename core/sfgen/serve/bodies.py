@@ -1,13 +1,13 @@
 """The bodies of requests: OpenAI's fields, those that clients of other servers send, and ours.
 
-A field either is kept to, or has a value that asks for nothing, or is harmless, or refuses the request: nothing that
-would change the text is ever ignored (``neutral`` has the tables).
+A field either is supported, or has a value that switches it off, or does not change the text, or the request is
+refused: no field that would change the text is ever ignored (``neutral`` has the tables).
 
 The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
 ``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
-``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's. Of
-thoughts ``chat_template_kwargs``, ``include_reasoning`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format``
-and ``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
+``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's. For thoughts:
+``chat_template_kwargs``, ``include_reasoning`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format`` and
+``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
 
 NEAR = 0.75
-"""How much alike the names of fields are of which one may be meant for the other."""
+"""The similarity from which on a field's name counts as a misspelled one."""
 
 
 Schema: TypeAlias = dict[str, Any] | bool | StrictStr
@@ -38,11 +38,11 @@ Bias: TypeAlias = Annotated[float, Field(ge=-100, le=100)] | Literal[False]
 
 
 class Refused(SfgenError):
-    """A request that is not kept to.
+    """The refusal of a request.
 
     Attributes:
-        param: The field, as a path.
-        code: What is wrong with it, in one word.
+        param: The path of the field that caused it.
+        code: The fault, in one word.
     """
 
     def __init__(self, message: str, param: str | None, code: str = "unsupported_value", hint: str = "") -> None:
@@ -57,13 +57,13 @@ class Body(BaseModel):
 
 
 class StreamOptions(Body):
-    """How a stream is told."""
+    """The options of a stream."""
 
     include_usage: bool | None = None
 
 
 class JsonSchemaFormat(Body):
-    """A schema by name, as OpenAI's ``response_format`` has it; it is always kept to, be it ``strict`` or not."""
+    """A named schema, as in OpenAI's ``response_format``; it always binds the text, with ``strict`` or without."""
 
     name: str = "schema"
     description: str | None = None
@@ -80,7 +80,7 @@ class ResponseFormat(Body):
 
 
 class StructuredOutputs(Body):
-    """What the text must match, as vLLM names it."""
+    """The constraint of the text, by vLLM's names."""
 
     json_: Schema | None = Field(default=None, alias="json")
     regex: str | None = None
@@ -90,7 +90,7 @@ class StructuredOutputs(Body):
 
 
 class OwnKeys(Body):
-    """What a record of a job may say, the options of a ban, and how a text is written."""
+    """The key ``sfgen``: instructions as in records of jobs, and options of bans and of decoding."""
 
     regex: StrictStr | None = None
     choices: list[StrictStr] | None = None
@@ -114,7 +114,7 @@ class TextRequest(Body):
     """The fields that all endpoints have in common.
 
     Attributes:
-        endpoint: The address of the endpoint.
+        endpoint: The path of the endpoint.
     """
 
     endpoint: ClassVar[str]
@@ -167,7 +167,7 @@ class CompletionRequest(TextRequest):
 
 
 class TextPart(Body):
-    """A part of a message: only text is known."""
+    """A part of a message: only text is supported."""
 
     type: Literal["text"]
     text: str
@@ -188,7 +188,7 @@ class MessageCall(Body):
     function: CalledFunction
 
     def told(self, path: str) -> dict[str, Any]:
-        """Return it as chat templates take it."""
+        """Return it in the form that chat templates take."""
         given = arguments_of(self.function.arguments, f"{path}.function.arguments")
         named = {} if self.id is None else {"id": self.id}
         return {**named, "type": "function", "function": {"name": self.function.name, "arguments": given}}
@@ -210,21 +210,21 @@ def arguments_of(text: str, place: str) -> dict[str, Any]:
 
 
 class ChatMessage(Body):
-    """One message of a conversation; a last one of the assistant is gone on with."""
+    """One message of a conversation; if the last one is of the assistant, the answer continues it."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: StrictStr | list[TextPart] | None = None
-    name: StrictStr | None = None  # most chat templates do not tell it
+    name: StrictStr | None = None  # most chat templates leave it out
     reasoning_content: StrictStr | None = None
     reasoning: StrictStr | None = None  # the same by another name
     tool_calls: list[MessageCall] | None = None
     tool_call_id: StrictStr | None = None
 
     def told(self, path: str) -> Message:
-        """Return it as chat templates take it, whatever parts the content has.
+        """Return it in the form that chat templates take, with its content as one text.
 
         Raises:
-            Refused: It has what is for another role, or arguments of a call that are not valid JSON.
+            Refused: It has a field of another role, or arguments of a call that are not valid JSON.
         """
         of_roles = {"reasoning_content": "assistant", "reasoning": "assistant", "tool_calls": "assistant"}
         for key, role in {**of_roles, "tool_call_id": "tool"}.items():
@@ -247,7 +247,7 @@ class ChatMessage(Body):
 
 
 class FunctionFacts(Body):
-    """Its name, and the schema of its arguments, which is always kept to, be it ``strict`` or not."""
+    """The name of a function and the schema of its arguments, which always binds them, with ``strict`` or without."""
 
     name: StrictStr = Field(min_length=1)
     description: str | None = None
@@ -263,7 +263,7 @@ class FunctionTool(Body):
 
 
 class ToolName(Body):
-    """Its name."""
+    """The name of a tool."""
 
     name: StrictStr
 
@@ -283,14 +283,14 @@ class ToolSet(Body):
 
 
 class AllowedTools(Body):
-    """The tools that may be called, of those that the model is told of."""
+    """The tools of the request that may be called."""
 
     type: Literal["allowed_tools"]
     allowed_tools: ToolSet
 
 
 def choice_kind(choice: Any) -> str:
-    """Tell the form of a ``tool_choice``, with a blank: paths in errors leave it out."""
+    """Return the form of a ``tool_choice``; its name has a blank, by which paths in errors leave it out."""
     if isinstance(choice, str):
         return "a word"
     kind = choice.get("type") if isinstance(choice, dict) else getattr(choice, "type", None)
@@ -327,15 +327,15 @@ class ChatRequest(TextRequest):
 
 
 def refuse_unknown(body: Body, path: str) -> None:
-    """Refuse what is not known here, at any depth, unless its value asks for nothing."""
-    is_asked = body.model_extra and isinstance(body, TextRequest)  # a megabyte of schema is not copied for nothing
+    """Refuse unknown fields, at any depth, unless their values switch them off."""
+    is_asked = body.model_extra and isinstance(body, TextRequest)  # a schema of a megabyte is not copied without need
     settings = body.model_dump(exclude_none=True) if is_asked else {}
     if isinstance(body, ChatRequest):
         settings["goes_on"] = body.messages[-1].role == "assistant" and not body.messages[-1].tool_calls
     for name, value in (body.model_extra or {}).items():
         where = f"{path}{name}"
         if isinstance(body, ChatMessage) and name in ("prefix", "partial") and value is True:
-            continue  # DeepSeek's and Qwen's names of a begun answer; see _conversation
+            continue  # DeepSeek's and Qwen's names for a begun answer; see _conversation
         fault = fault_of(name, value, settings)
         if fault is not None:
             code = "unknown_parameter" if fault.is_unknown else "unsupported_value"
@@ -350,7 +350,7 @@ def refuse_unknown(body: Body, path: str) -> None:
 
 
 def _unknown(body: Body, name: str, fault: Fault) -> Fault:
-    """Tell whose field it is, or which one may be meant."""
+    """Say which endpoint has this field, or which field may be meant."""
     others = endpoints_of(name) if isinstance(body, TextRequest) else []
     if others:
         return Fault(f"is a field of {' and '.join(others)}", "Ask there, or leave it out.")

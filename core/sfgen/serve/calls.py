@@ -1,8 +1,9 @@
-"""Calls of tools in an answer, told while they are written.
+"""Stream the tool calls of an answer while they are written.
 
-A form of calls (``sfgen.models.tool_forms``) is read piece by piece: text around calls is content, a name is told when
-it is whole, and a JSON object of arguments character by character. Arguments that a form writes each by itself are
-told as the members of one: strings character by character, too, and other values that are not JSON when they are whole.
+A form of calls (``sfgen.models.tool_forms``) is read piece by piece: text around calls is content, a name is sent when
+it is complete, and a JSON object of arguments character by character. Arguments that a form writes one by one are sent
+as the members of one object: strings character by character, too, and other values that are not JSON when they are
+complete.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SCALAR = re.compile(r"[\w.+-]*")
 
 
 class CallStream:
-    """The parts of a message with calls, from the text that is written.
+    """Divides the text of an answer into the parts of a message with calls.
 
     >>> stream = CallStream(ToolCalls([{"name": "stop"}], "hermes", in_text=True))
     >>> list(stream.read("Well: <tool"))
@@ -43,12 +44,12 @@ class CallStream:
         self._is_free = calls.in_text
         self._text, self._at, self._is_over = "", 0, False
         self.count = 0
-        """The calls whose names were told."""
+        """The number of calls whose names were sent."""
         self._parts = self._read()
-        self._name = ""  # of the call that is told
+        self._name = ""  # the name of the current call
 
     def read(self, text: str, *, is_last: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield what a further text adds to the message, ``content`` or ``tool_calls``, as a stream tells it."""
+        """Yield the parts that a further text adds to the message: ``content`` or ``tool_calls``, as in a stream."""
         self._text += text
         self._is_over = self._is_over or is_last
         while (part := next(self._parts, None)) is not None:
@@ -61,11 +62,11 @@ class CallStream:
             if self._is_free:
                 yield from self._content()
             yield from self._group()
-            while not self._is_free:  # nothing stands behind calls
+            while not self._is_free:  # no text may follow the calls
                 yield None
 
     def _content(self) -> Iterator[dict[str, Any] | None]:
-        """Tell text up to where calls begin."""
+        """Yield free text up to the begin of calls."""
         mark, lead = self._form.first_mark, self._form.lead
         while (start := self._text.find(mark, self._at)) < 0:
             held = 0 if self._is_over else max(self._held(mark), self._held(lead + mark))
@@ -77,7 +78,7 @@ class CallStream:
         self._at = start
 
     def _told(self, end: int) -> Iterator[dict[str, Any]]:
-        """Tell text up to a place."""
+        """Yield free text up to a position."""
         if end > self._at:
             yield {"content": self._text[self._at : end]}
             self._at = end
@@ -88,7 +89,7 @@ class CallStream:
         return next((size for size in range(most, 0, -1) if self._text.endswith(mark[:size])), 0)
 
     def _group(self) -> Iterator[dict[str, Any] | None]:
-        """Tell calls in a row."""
+        """Yield consecutive calls."""
         form = self._form
         yield from self._pass(form.before)
         while True:
@@ -103,15 +104,15 @@ class CallStream:
         yield from self._pass(form.behind)
 
     def _pass(self, piece: str) -> Iterator[None]:
-        """Pass over a text of the form."""
+        """Skip a fixed text of the form."""
         while len(self._text) - self._at < len(piece) and not self._is_over:
             yield None
         self._at += len(piece)
 
     def _call(self) -> Iterator[dict[str, Any] | None]:
-        """Tell a call."""
+        """Yield the parts of a call."""
         call, begin = self._form.call, self._at
-        if call.index(Slot.ARGUMENTS) < call.index(Slot.NAME):  # the name is told first
+        if call.index(Slot.ARGUMENTS) < call.index(Slot.NAME):  # the name must be sent first
             yield from self._at_end(begin)
             return
         for place, piece in enumerate(call):
@@ -126,7 +127,7 @@ class CallStream:
                 yield from self._slot(piece, behind if isinstance(behind, str) else "")
 
     def _slot(self, slot: Slot, behind: str) -> Iterator[dict[str, Any] | None]:
-        """Tell the name of a call, or pass over its identifier or number."""
+        """Yield the name of a call, or skip its identifier or number."""
         while (found := self._reader.slot(slot, self._text, self._at, behind)) is None:
             yield None
         written, self._at = found
@@ -134,7 +135,7 @@ class CallStream:
             yield self._head(written)
 
     def _json(self) -> Iterator[dict[str, Any] | None]:
-        """Tell a JSON object, list or string as it is written."""
+        """Yield a JSON object, list or string while it is written."""
         depth, in_string, escaped, is_whole = 0, False, False, False
         while not is_whole:
             start = self._at
@@ -154,7 +155,7 @@ class CallStream:
                 yield None
 
     def _at_end(self, begin: int) -> Iterator[dict[str, Any] | None]:
-        """Tell a call when it has ended."""
+        """Yield a call when it is complete."""
         last = next((piece for piece in reversed(self._form.call) if isinstance(piece, str)), "")
         while True:
             if self._text.find(last, self._at) >= 0:
@@ -171,7 +172,7 @@ class CallStream:
     # ---- arguments one by one: the members of an object ------------------------------------------------------------
 
     def _one_by_one(self, each: Arguments) -> Iterator[dict[str, Any] | None]:
-        """Tell arguments."""
+        """Yield arguments."""
         opening, separator, known = "{", "", self._reader.arguments(self._name)
         while True:
             heads = {f"{separator}{each.before}{name}{each.between}": name for name in known}
@@ -188,7 +189,7 @@ class CallStream:
             opening, separator = ", ", each.separator
 
     def _value(self, each: Arguments, argument: Argument) -> Iterator[dict[str, Any] | None]:
-        """Tell the value of an argument; ``CallReader`` reads the same of a whole text."""
+        """Yield the value of an argument; ``CallReader`` reads the same from a whole text."""
         before, begin = each.quotes[0], self._at
         while len(rest := self._text[begin : begin + len(before)]) < len(before) and before.startswith(rest):
             yield None
@@ -200,7 +201,7 @@ class CallStream:
             self._at += len(before)
             yield from self._text_as_it_stands(each)
             return
-        if is_text:  # where it ends it is known whether it is one
+        if is_text:  # only its end shows whether it is a text
             marker = each.behind.strip() or each.behind
             while self._text.find(marker, self._at) < 0:
                 self._at = max(begin, len(self._text) - len(marker) + 1)
@@ -219,7 +220,7 @@ class CallStream:
         yield self._given(_as_json(value))
 
     def _text_as_it_stands(self, each: Arguments) -> Iterator[dict[str, Any] | None]:
-        """Tell a string up to the text behind it."""
+        """Yield a string up to the text after it."""
         behind, marker = each.quotes[1], each.quotes[1] or each.behind.strip() or each.behind
         lead = "" if behind else each.behind[: each.behind.index(marker)]
         yield self._given('"')
@@ -231,13 +232,13 @@ class CallStream:
         self._at += len(behind)
 
     def _characters(self, end: int) -> Iterator[dict[str, Any]]:
-        """Tell characters of a string up to a place."""
+        """Yield characters of a string up to a position."""
         if end > self._at:
             yield self._given(_as_json(self._text[self._at : end])[1:-1])
             self._at = end
 
     def _pass_nested(self, each: Arguments, notation: Notation) -> Iterator[None]:
-        """Pass over a list or an object that is not written as JSON."""
+        """Skip a list or an object that is not written as JSON."""
         before, behind = each.quotes if notation == "bare" else ('"', '"')
         outside = re.compile(rf"[{{[\]}}]|{re.escape(before)}")
         inside = re.compile(re.escape(behind) if notation == "bare" else r'\\.|"', re.DOTALL)
@@ -259,7 +260,7 @@ class CallStream:
                     return
 
     def _pass_scalar(self) -> Iterator[None]:
-        """Pass over a number or a word."""
+        """Skip a number or a word."""
         while not self._is_over and _SCALAR.fullmatch(self._text, self._at):
             yield None
 
@@ -277,7 +278,7 @@ class CallStream:
         return {"tool_calls": [{"index": self.count - 1, **head, "function": function}]}
 
     def _id(self) -> str:
-        """A new identifier: templates whose form has one want nine letters or digits."""
+        """A new identifier of nine letters or digits, as templates with identifiers require."""
         made = uuid.uuid4().hex
         return made[:9] if Slot.ID in self._form.call else f"call_{made[:24]}"
 

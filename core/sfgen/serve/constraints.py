@@ -1,14 +1,14 @@
-"""What a request's text must match, compiled beside the engine and kept.
+"""Compile the constraints and bans of requests in other processes, and keep them.
 
-Another process compiles it, in a bounded time and a bounded memory, so that it costs no other request anything, whether
-it is refused, would take a minute or passes: what was made is handed over as a compiled form, and here only what
-depends on the vocabulary is made of it. What is short has a process of its own, and does not wait for what is large.
-Only a short list of choices and a small pattern are compiled here: that takes less than to ask.
+A process of a pool compiles a constraint in bounded time and memory, so that no other request waits for it, even if it
+takes a minute or is refused. The process returns a compiled form, and only the parts that depend on the vocabulary are
+made here. Short constraints have a process of their own, and do not wait for large ones. Only short lists of choices
+and small patterns are compiled here: that takes less time than asking a process.
 
-Bans are compiled, but for a few words and texts, and banned words taken out of constraints, by these processes, too.
-Each is made once, however many ask for it at a time, and kept by its digest, those used last in a bounded number of
-bytes. When nobody waits for a verdict any more, its process ends. All of them begin with the server: the first who asks
-finds them there.
+These processes also compile bans, except for a few words and texts, and take banned words out of constraints. Each
+result is made once, even for many requests at a time, and is kept by its digest; the least recently used ones are
+dropped beyond a number of bytes. When no request waits for a result any more, its process ends. All processes start
+with the server, so that the first request need not wait for that.
 """
 
 from __future__ import annotations
@@ -52,26 +52,27 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 LARGE = 256
-"""Characters of a constraint and of banned words from which on they are large."""
+"""The number of characters from which on a constraint or a ban counts as large."""
 
 MOST_UNDER_WAY = 64
-"""Constraints that are compiled, or wait for it, at most."""
+"""The most constraints that are being compiled or wait for that."""
 
 JUDGES = {True: 2, False: 1}
-"""The processes for what is large, and for what is short."""
+"""The number of processes for large constraints, and for short ones."""
 
 JUDGE_BYTES = 2**31
 NICE = 10
-"""How far they stand back where processors are scarce: texts that are written go first."""
+"""The niceness of these processes: if processors are scarce, texts are written first."""
 
 FORMS = 2
-"""How often the bytes of its form a constraint takes: it looks into these, and makes facts of each state of them."""
+"""The memory of a constraint, as a multiple of its compiled form: arrays are views of the form, and states have tables
+beside."""
 
-_NOTHING = 1024  # bytes of what is kept of no index
+_NOTHING = 1024  # bytes that are assumed for a result without an index
 
 REFUSED_KEPT = 1024
-REFUSED_BYTES = 2**14  # of an error: a larger one, which has a large text in it, is found again
-REFUSED_SECONDS = 60.0  # a verdict about time or memory is about this minute, too
+REFUSED_BYTES = 2**14  # the most bytes of an error that is kept; a larger one is made again
+REFUSED_SECONDS = 60.0  # errors are dropped after this time, since time and memory depend on the moment
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -81,7 +82,7 @@ def _key(own: OwnConstraint, vocabulary: Vocabulary) -> Key:
 
 
 def _names(own: OwnConstraint, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The names of special tokens, for calls of tools: some models have such ones in them."""
+    """The names of special tokens, for tool calls: in some models calls contain special tokens."""
     return tuple(vocabulary.names.values()) if own.kind == "tools" else ()
 
 
@@ -91,33 +92,33 @@ class CompileTimeout(GenerationError):
     def __init__(self, seconds: float) -> None:
         super().__init__(
             f"the constraint takes longer than {seconds:g} seconds to compile",
-            hint="Let it be smaller: smaller counts, fewer rules, fewer alternatives.",
+            hint="Use a smaller constraint: smaller counts, fewer rules, fewer alternatives.",
         )
 
 
 class _Making:
-    """Something that is compiled, and how many wait for it."""
+    """A result that is being compiled, and the number of requests that wait for it."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any]
         self.begun = time.monotonic()
         self.waiters = 0
         self.is_judged = False
-        self.nbytes = 0  # of its compiled form, and of what is made of it here
+        self.nbytes = 0  # memory of its compiled form and of the constraint made from it
 
 
 class Constraints:
     """The constraints of all requests of a server, compiled once each.
 
-    Its methods are for one event loop, but for ``close``.
+    Its methods, except ``close``, are for one event loop.
 
     Args:
-        seconds: The time in which one must be compiled, and banned words taken out of it.
-        most_bytes: The memory that those may take that are kept, as far as it can be told.
-        compiled: Called with the seconds that each took, those that were refused, too.
+        seconds: The time for compiling one, and for taking banned words out of it.
+        most_bytes: The most memory of constraints that are kept, by an estimate.
+        compiled: Called with the seconds that each one took, refused ones included.
 
     Attributes:
-        made: How many have been made.
+        made: The number of constraints that were made.
     """
 
     def __init__(
@@ -127,25 +128,25 @@ class Constraints:
         self._compiled = compiled
         self._seconds = seconds
         self._most_bytes = most_bytes
-        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()  # with the bytes that each takes
+        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()  # each with its bytes
         self._bytes = 0
-        self._refused: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # pickled, with when that was
+        self._refused: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # pickled errors, each with its time
         self._under_way: dict[Key, _Making] = {}
         self._quick = ThreadPoolExecutor(1, "sfgen-compile")
         self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
-        self._context = _context()  # from now on the imports of its processes go on
-        self._judges: dict[bool, ProcessPool] = {}  # those for what is large, and for what is short
-        self._pools: dict[bool, asyncio.Task[ProcessPool]] = {}  # the same, when they have begun
+        self._context = _context()  # the imports of its processes begin now
+        self._judges: dict[bool, ProcessPool] = {}  # the pools for large and for short constraints
+        self._pools: dict[bool, asyncio.Task[ProcessPool]] = {}  # the same, once they have started
         self._is_closed = False
         self._closing = threading.Lock()
 
     @property
     def nbytes(self) -> int:
-        """The memory that those take that are kept."""
+        """The memory of constraints that are kept."""
         return self._bytes
 
     def begin(self) -> None:
-        """Let the processes begin, so that the first who asks need not wait for them."""
+        """Start the processes, so that the first request need not wait for them."""
         for is_large in JUDGES:
             self._pool(is_large).add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -176,8 +177,8 @@ class Constraints:
     async def without(self, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
         """Return the guides of a constraint without banned words, for texts after a prompt.
 
-        ``None`` is that they cannot be taken out, so that a matcher must watch over the text; the ``index`` of the
-        constraint itself is that none of its texts has any.
+        ``None``: they cannot be taken out, so a matcher must check the text. The ``index`` of the constraint itself:
+        none of its texts has a banned word.
 
         Raises:
             CompileTimeout: It takes too long.
@@ -191,7 +192,8 @@ class Constraints:
     async def rehearsed(
         self, own: OwnConstraint, ban: Ban, vocabulary: Vocabulary
     ) -> tuple[Index, BannedWords, Index | None]:
-        """Return a constraint, a ban, and the one without the other, made as for requests, but not kept or counted.
+        """Return a constraint, a ban, and the constraint without it, made as for requests, but neither kept nor
+        counted.
 
         Raises:
             SfgenError: As ``without``.
@@ -200,7 +202,7 @@ class Constraints:
         return index, banned, await self._clean(_Making(), own, ban, Start(banned, b""), index)
 
     async def _once(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Made]]) -> Made:
-        """Return what is kept, or make it once for all who ask."""
+        """Return a kept result, or make it once for all requests."""
         if key in self._kept:
             return cast("Made", self._used(key))
         self._refuse_again(key)
@@ -215,7 +217,7 @@ class Constraints:
         finally:
             making.waiters -= 1
             if not making.waiters and not making.is_judged and not making.task.done():
-                making.task.cancel()  # and with it the process that judges
+                making.task.cancel()  # and with it the process that compiles
                 self._under_way.pop(key, None)
 
     def _begin(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, object]]) -> _Making:
@@ -248,17 +250,17 @@ class Constraints:
         return await self._here(is_large, partial(of_compiled_form, form))
 
     def _pool(self, is_large: bool) -> asyncio.Task[ProcessPool]:
-        """The processes that compile what is large, or short: from the first call on they begin, beside the loop."""
+        """The pool for large or for short constraints; the first call starts its processes, in a thread."""
         begun = self._pools.get(is_large)
         if begun is None or (begun.done() and (begun.cancelled() or begun.exception())):
             begun = self._pools[is_large] = asyncio.create_task(asyncio.to_thread(self._begun, is_large))
         return begun
 
     def _begun(self, is_large: bool) -> ProcessPool:
-        """Let processes begin, which takes a second where their imports have just begun.
+        """Start the processes of a pool, which takes up to a second for their imports.
 
         Raises:
-            Stopping: The server ends: what it has begun now would be left over.
+            Stopping: The server is stopping, and nothing more may be started.
         """
         with self._closing:
             if self._is_closed:
@@ -270,18 +272,18 @@ class Constraints:
             return pool
 
     async def _here(self, is_large: bool, make: Callable[[], Made]) -> Made:
-        """Make something in a thread of this process."""
+        """Call a function in a thread of this process."""
         return await asyncio.get_running_loop().run_in_executor(self._slow if is_large else self._quick, make)
 
     async def _judge(
         self, is_large: bool, making: _Making, judges: Callable[..., SfgenError | CompiledForm], *given: Any
     ) -> CompiledForm:
-        """Let another process compile; return what was made.
+        """Let a process of the pool compile; return the compiled form.
 
         Raises:
             CompileTimeout: It takes too long.
             OutOfMemory: It takes too much memory.
-            Stopping: The server ends: what it has begun now would be left over.
+            Stopping: The server is stopping, and nothing more may be started.
             SfgenError: It cannot be read or compiled.
         """
         judged: Future[SfgenError | CompiledForm]
@@ -303,7 +305,7 @@ class Constraints:
     # ---- what is kept ----------------------------------------------------------------------------------------------
 
     def _used(self, key: Key) -> Any:
-        """Return one that is kept, and count it anew: its masks are made while texts are written."""
+        """Return a kept result, and update its size: masks are made while texts are written."""
         made, before = self._kept.pop(key)
         self._bytes -= before
         self._add(key, made, before)
@@ -320,7 +322,7 @@ class Constraints:
             self._bytes -= size
 
     def _keep(self, key: Key, making: _Making, task: asyncio.Task[Any]) -> None:
-        """Keep what came of a task."""
+        """Keep the result of a task."""
         if self._under_way.get(key) is making:
             del self._under_way[key]
         if task.cancelled():
@@ -331,17 +333,17 @@ class Constraints:
             self.made += 1
             self._add(key, task.result(), making.nbytes)
         elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
-            told = pickle.dumps(error)  # the error itself holds the requests that it was told to
+            told = pickle.dumps(error)  # the error itself refers to the requests that have received it
             if len(told) <= REFUSED_BYTES:
                 self._refused[key] = told, time.monotonic()
             if len(self._refused) > REFUSED_KEPT:
                 self._refused.popitem(last=False)
 
     def _refuse_again(self, key: Key) -> None:
-        """Refuse what was refused before, without a second look.
+        """Refuse a constraint that was refused before, without compiling it again.
 
         Raises:
-            SfgenError: It was.
+            SfgenError: It was refused before.
         """
         told, when = self._refused.get(key, (None, 0.0))
         if told is None:
@@ -354,14 +356,14 @@ class Constraints:
         raise error
 
     def close(self) -> None:
-        """End the threads and the processes; those who wait are told so."""
+        """End the threads and the processes; waiting requests get an error."""
         self._is_closed = True
         for making in list(self._under_way.values()):
             with suppress(RuntimeError):  # the event loop is closed
                 making.task.get_loop().call_soon_threadsafe(making.task.cancel)
         for thread in (self._quick, self._slow):
             thread.shutdown(wait=False, cancel_futures=True)
-        with self._closing:  # the end of a server closes it from two threads, and a pool is closed once
+        with self._closing:  # a server's end calls this from two threads, and a pool may be closed only once
             while self._judges:
                 judges: Any = self._judges.popitem()[1]  # pebble's methods have no types
                 judges.stop()
@@ -369,9 +371,9 @@ class Constraints:
 
 
 class WithoutTokens:
-    """A model that never writes some tokens: to all that is written they are no text, so that none is ever allowed.
+    """A model without some tokens: in its vocabulary they are not text, so they are never allowed.
 
-    A text that cannot be written without them is refused before it is begun.
+    A text that cannot be written without them is refused before it begins.
 
     >>> from sfgen.models import load_model
     >>> tiny = load_model("tiny")
@@ -391,18 +393,18 @@ class WithoutTokens:
 
 
 def _context() -> Any:
-    """Processes that begin without this one's threads; where the system can, with all imports done once."""
+    """The context for processes that start without this one's threads, with their imports done once if possible."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     from multiprocessing import forkserver
 
     context: Any = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sfgen.serve.warm_judge"])
-    with suppress(OSError):  # no further process: it is tried again when one is needed
+    with suppress(OSError):  # no process could be started: it is tried again when one is needed
         forkserver.ensure_running()
 
     class Process(context.Process):  # type: ignore[misc]
-        """A process that does not run the program's main module again: that may be a script that serves."""
+        """A process that does not run the program's main module again, which may be a script that starts a server."""
 
         @staticmethod
         def _Popen(process_obj: Any) -> Any:  # noqa: N802

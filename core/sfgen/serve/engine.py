@@ -1,18 +1,16 @@
 """One model's engine: a thread that writes the texts of all requests as the rows of one batch.
 
-A text that is asked for waits in a bounded line. A row that is free takes the first one at once, in the middle of a
-round; the others go on. Each event of a text goes to the event loop of whoever asked for it. A text that nobody waits
-for any more, or that has taken too long, ends before the next forward pass, and its row is free, with what it has read:
-who asks for another answer to the same conversation continues from there.
+A requested text waits in a bounded queue. A free row takes the first one at once, while the other rows go on. Each
+event of a text goes to the event loop of its request. A text whose client has left, or that has taken too long, ends
+before the next forward pass, and its row is free. The row keeps the tokens that it has read, so that a next request of
+the same conversation continues from there.
 
-The batch is the one that jobs run (``sfgen.decoding.drive_batch``), so that a text is the same whoever asks for it, as
-far as the model scores it the same beside others (``cli/guides/equal-results.md``; llama.cpp's quantised ones do not).
-A fault of a text ends that text. A fault of the model ends the texts that it was asked about, and the next have a new
-batch.
+The batch is that of jobs (``sfgen.decoding.drive_batch``), so a request and a job get the same text, if the model gives
+the same scores in every batch (``cli/guides/equal-results.md``; llama.cpp's quantised models do not). A fault in a text
+ends that text. A fault of the model ends the texts of that forward pass; later texts get a new batch.
 
-A step of a text beside the model, such as the token mask of a grammar that can be read in very many ways, may take
-seconds. The first ones under a constraint, and those that follow a slow one, are made by another thread: the other
-texts go on.
+A step outside of the model, such as the token mask of a grammar that can be read in very many ways, may take seconds.
+The first steps under a constraint, and those after a slow step, are made in another thread, and the other texts go on.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ from sfgen.errors import GenerationError, InternalError, SfgenError, UsageError
 from sfgen.protocols import Model, Scores
 
 _MOST_RETRY = 600
-_MOST_STEP = 60  # seconds that one step is waited for at the end
-_NEW = 0.2  # the weight of the text that ended last in the mean time of a text
-_PATIENCE = 0.01  # seconds of a step of another thread that the others wait for
+_MOST_STEP = 60  # seconds that the end waits for one step
+_NEW = 0.2  # the weight of the last finished text in the mean duration of texts
+_PATIENCE = 0.01  # seconds that the other texts wait for a step in another thread
 _SLOW = 0.03  # seconds from which on a step is slow
-_FIRST = 4  # steps under a constraint that another thread makes at the begin: a quick step costs more there
-_WARY = 32  # and after a slow one
-_SLOW_AT_ONCE = 64  # steps of other threads; those of texts that were given up go on to their end
+_FIRST = 4  # first steps under a constraint that another thread makes; later ones cost less in this thread
+_WARY = 32  # steps in another thread after a slow one
+_SLOW_AT_ONCE = 64  # steps in other threads; those of abandoned texts run to their end
 
 Step: TypeAlias = Ask | AskAgain | Event
 
@@ -50,7 +48,7 @@ class Busy(SfgenError):
     """More texts wait than the engine keeps.
 
     Attributes:
-        retry_after: Seconds in which those that wait now will have rows, if they take as long as those before.
+        retry_after: Seconds until the texts that wait now will have rows, if texts take as long as before.
     """
 
     def __init__(self, waiting: int, retry_after: int, what: str = "texts") -> None:
@@ -83,30 +81,30 @@ class TooSlow(GenerationError):
 
 
 class SlowMask(TooSlow):
-    """A constraint of whose token masks one took too long."""
+    """A constraint with a token mask that took too long."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("a token mask", seconds, "Let the constraint have fewer ways to read the same text.")
+        super().__init__("a token mask", seconds, "Use a constraint with fewer ways to read the same text.")
 
 
 class Counts(Protocol):
-    """Who counts what becomes of a text."""
+    """Counts the results of a text."""
 
     def told(self, event: Event) -> None:
-        """An event has come to whoever waits for the text."""
+        """Take an event of the text that its request has received."""
 
     def failed(self, error: SfgenError | None) -> None:
-        """The text has ended without its last event; ``None``: nobody waits for it any more."""
+        """Take the error that has ended the text; ``None``: its client has left."""
 
 
 class RunningText:
-    """One text of a request, from the line to its end.
+    """One text of a request, from the queue to its end.
 
     Args:
-        loop: What ``sfgen.decoding.prepare`` made.
-        seconds: The time that it may take, waiting included; ``None``: any.
-        mask_seconds: The time that one step of it may take beside the model, such as a token mask; ``None``: any.
-        counts: Who is told of its events.
+        loop: The decode loop, made by ``sfgen.decoding.prepare``.
+        seconds: The most time that it may take, waiting included; ``None``: no limit.
+        mask_seconds: The most time of one step outside of the model, such as a token mask; ``None``: no limit.
+        counts: Receives its events.
     """
 
     def __init__(
@@ -118,7 +116,7 @@ class RunningText:
     ) -> None:
         self.prompt_ids: Sequence[int] = loop.prompt_ids
         self.begun: float | None = None  # when it took a row
-        self.is_over = False  # whether its row is free; the engine's thread says so
+        self.is_over = False  # whether its row is free; set by the engine's thread
         self._text = loop
         self._seconds, self._mask_seconds = seconds, mask_seconds
         self._counts = counts
@@ -126,19 +124,21 @@ class RunningText:
         self._listener = asyncio.get_running_loop()
         self._told: deque[Event | SfgenError] = deque()
         self._has_told = asyncio.Event()
-        self._is_waking = False  # whether the listener will look at what was told, and has not yet
+        self._is_waking = False  # whether the listener was woken and has not yet taken the events
         self._is_left = threading.Event()
-        self._wary = _FIRST if getattr(loop, "constrained", True) else 0  # steps that another thread makes
-        self._awaited: Future[Step | None] | None = None  # that step, until it is there
+        self._wary = (
+            _FIRST if getattr(loop, "constrained", True) else 0
+        )  # the number of next steps that another thread makes
+        self._awaited: Future[Step | None] | None = None  # the current one of these steps, until it is done
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield the events of the text.
 
         Raises:
-            SfgenError: Whatever ended it.
+            SfgenError: The error that ended it.
         """
         timer = None
-        if self._deadline is not None:  # it may be in the line, or in a long step, and end only later
+        if self._deadline is not None:  # it may be in the queue, or in a long step, and end only later
             late = TooSlow("the request", self._seconds or 0)
             timer = self._listener.call_later(max(0, self._deadline - time.monotonic()), self.tell, late)
         has_ended, error = False, None
@@ -165,20 +165,20 @@ class RunningText:
                 timer.cancel()
 
     def leave(self) -> None:
-        """End the text before its next forward pass, if it has not ended: nobody waits for it."""
+        """Abandon the text: it ends before its next forward pass, if it has not ended."""
         self._is_left.set()
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody waits for it."""
+        """Whether it was abandoned."""
         return self._is_left.is_set()
 
     def tell(self, told: Event | SfgenError) -> None:
-        """Hand an event or the error to whoever waits; from any thread."""
+        """Pass an event or the error to the request; from any thread."""
         self._told.append(told)
         if self._is_waking:
             return
-        self._is_waking = True  # before the call: what is told from now on is seen by it
+        self._is_waking = True  # before the call, so that later events are seen by it
         try:
             self._listener.call_soon_threadsafe(self._wake)
         except RuntimeError:  # the event loop is closed
@@ -189,7 +189,7 @@ class RunningText:
         self._has_told.set()
 
     def run(self) -> Generator[Step | Future[Any], Scores | None, Any]:
-        """Run the loop as it would run alone, as long as somebody waits and there is time."""
+        """Run the loop as it would run alone, until it is abandoned or its time is over."""
         steps = self._text.run()
         answer: Scores | None = None
         try:
@@ -202,13 +202,13 @@ class RunningText:
             self.is_over = True
             if self._awaited is None:
                 steps.close()
-            else:  # another thread is in them
+            else:  # another thread is executing the loop
                 self._awaited.add_done_callback(lambda _: steps.close())
 
     def _next(
         self, steps: Generator[Step, Scores | None, Any], answer: Scores | None
     ) -> Generator[Future[Any], Scores | None, Step | None]:
-        """Return the next step, and yield as long as another thread makes it; ``None``: there is none."""
+        """Return the next step, and yield while another thread makes it; ``None``: there is none."""
         self._check_time()
         begun = time.monotonic()
         if self._wary:
@@ -247,7 +247,7 @@ def _step(steps: Generator[Step, Scores | None, Any], answer: Scores | None) -> 
         return None
     except (SfgenError, MemoryError):
         raise
-    except Exception as error:  # a fault, which concerns this text alone
+    except Exception as error:  # a fault of this text alone
         raise InternalError(f"{type(error).__name__}: {error}") from error
 
 
@@ -258,7 +258,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 class Engine:
-    """The thread of one model.
+    """The thread that generates the texts of one model.
 
     Args:
         model: The model; only the thread asks it for scores.
@@ -266,32 +266,32 @@ class Engine:
         max_waiting: The most texts that wait; one more is refused.
 
     Attributes:
-        rows: The same.
+        rows: As given.
     """
 
     def __init__(self, model: Model, rows: int, max_waiting: int) -> None:
         self.rows = rows
         self._model = model
         self._max_waiting = max_waiting
-        # All of these belong to whoever has the lock; only the thread changes `_running`.
+        # All of these are guarded by the lock; only the thread changes `_running`.
         self._changed = threading.Condition()
         self._line: deque[RunningText] = deque()
-        self._running: dict[int, RunningText] = {}  # by the number that the batch gives them
+        self._running: dict[int, RunningText] = {}  # by their numbers in the batch
         self._is_stopping = False
         self._failure: BaseException | None = None
-        self._mean: float | None = None  # seconds that a text has a row
+        self._mean: float | None = None  # mean seconds that a text has a row
         self._thread = threading.Thread(target=self._run, name="sfgen-engine", daemon=True)
         self._thread.start()
 
-    # ---- asked from other threads ----------------------------------------------------------------------------------
+    # ---- called from other threads ---------------------------------------------------------------------------------
 
     def put(self, texts: Sequence[RunningText]) -> None:
-        """Let texts wait for rows: all of them, or none.
+        """Put texts into the queue: all of them, or none.
 
         Raises:
-            TooManyTexts: They are more than ever have room.
-            Busy: Too many wait.
-            Stopping: The engine takes none any more.
+            TooManyTexts: They are more than the queue can hold.
+            Busy: Too many texts are waiting.
+            Stopping: The engine is stopping.
             InternalError: The engine has failed.
         """
         most = self._max_waiting + self.rows
@@ -319,19 +319,19 @@ class Engine:
 
     @property
     def load(self) -> tuple[int, int]:
-        """How many texts have rows, and how many wait."""
+        """The number of texts with rows, and of those that wait."""
         with self._changed:
             self._forget_left()
             return self._rows_taken(), len(self._line)
 
     def stop(self, grace: float) -> bool:
-        """Take no further texts, and let those that wait or run end.
+        """Take no further texts, and let waiting and running ones finish.
 
         Args:
-            grace: Seconds after which they are ended.
+            grace: The seconds after which the others are ended.
 
         Returns:
-            Whether all have ended by themselves.
+            Whether all have finished by themselves.
         """
         self.close()
         self._thread.join(grace)
@@ -357,17 +357,17 @@ class Engine:
         return sum(not text.is_over for text in self._running.values())
 
     def _retry_after(self) -> int:
-        """The seconds in which those that wait will have rows."""
+        """The seconds until the waiting texts will have rows."""
         seconds = (self._mean or 0) * max(1, len(self._line)) / self.rows
         return min(_MOST_RETRY, max(1, math.ceil(seconds)))
 
     def _forget_left(self) -> None:
-        """Take out of the line the texts that nobody waits for; one that has a row gives it back itself."""
+        """Remove abandoned texts from the queue; one with a row frees it itself."""
         if any(text.is_left for text in self._line):
             self._line = deque(text for text in self._line if not text.is_left)
 
     def _forget_over(self) -> None:
-        """Take out of those that run the ones whose rows are free."""
+        """Remove texts whose rows are free from the running ones."""
         now = time.monotonic()
         for number in [number for number, text in self._running.items() if text.is_over]:
             begun = self._running.pop(number).begun or now
@@ -380,15 +380,15 @@ class Engine:
             while self._has_text():
                 try:
                     self._write()
-                except Exception as error:  # of the model or of the batch: those that it was asked about end
+                except Exception as error:  # of the model or of the batch: the texts of this pass end
                     self._fail(error)
-        except BaseException as error:  # nobody may wait for ever
+        except BaseException as error:  # no request may wait for ever
             with self._changed:
                 self._failure = error
             self._fail(error)
 
     def _has_text(self) -> bool:
-        """Wait until a text waits; false if there will be none."""
+        """Wait until the queue has a text; false if there will be none."""
         with self._changed:
             self._forget_left()
             while not self._line:
@@ -406,7 +406,7 @@ class Engine:
             self._running[number].tell(event)
 
     def _fail(self, error: BaseException) -> None:
-        """End the texts that run, or that wait where none could be begun."""
+        """End the running texts with an error; if none could begin, the waiting ones."""
         with self._changed:
             texts = list(self._running.values())
             if not self._running or self._failure is not None:
@@ -418,7 +418,7 @@ class Engine:
             self._running.clear()
 
     def _texts(self) -> Iterator[RunningText | None]:
-        """The texts in the order in which they take rows; ``None``: none waits, and others run."""
+        """The texts in the order in which they take rows; ``None``: none waits, but others run."""
         number = 0
         while True:
             with self._changed:

@@ -1,17 +1,17 @@
-"""The guards before the application: who may ask, from where, and with how large a body in how much time.
+"""Check requests before the application: API key, host and origin, the size of the body and its time.
 
-A server on this machine is reached by every page that its user looks at. Without a key three checks keep pages out:
+Every web page that a user opens can reach a server on the user's machine. Without a key three checks keep pages out:
 
-- the Host header must be an address or a name of this machine's own: a page of ``evil.example`` that lets its name
-  point to 127.0.0.1 (DNS rebinding) is told so by its browser's own header;
-- the Origin header, which browsers send with whatever a page posts, must be the server's or a listed one (``cors``);
-- a body must be called JSON: a page can post text or a form anywhere without a question (a preflight) first.
+- the Host header must be an address or a name of this machine: if a page of ``evil.example`` lets its name point to
+  127.0.0.1 (DNS rebinding), the browser sends that name;
+- the Origin header, which browsers send with each POST of a page, must be the server's own or a listed one (``cors``);
+- the content type must be JSON: a page can post text or a form to any server without a preflight request.
 
-With a key the first two are not looked at: no page of others has the key, and the server may have any name behind a
-proxy. The server's own page (``/``) needs no key, has nothing of the server in it, and is told one by whoever uses it.
+With a key the first two are not checked: no foreign page has the key, and behind a proxy the server may have any name.
+The server's own page (``/``) needs no key: it has no data of the server, and its user enters the key.
 
-The body is read here to its end, in bounded time and bytes, and must be one JSON text without what JSON readers
-understand in several ways: names that come twice, ``NaN``, and arrays nested so deep that some reader gives up.
+The body is read here to its end, in bounded time and bytes. It must be one JSON text without features that JSON readers
+interpret differently: duplicate names, ``NaN``, and very deep nesting.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/", "/health")
-"""Paths that need no key."""
+"""The paths that need no key."""
 
 HAS_KEY = "sfgen.has_key"
-"""In the scope of a request: whether it may be told what only those with a key are told."""
+"""Key in the scope of a request: whether it may see data that only clients with a key may see."""
 
 BODY = "sfgen.body"
-"""In the scope of a request: its body, as it was read here."""
+"""Key in the scope of a request: its parsed body."""
 
 MAX_DEPTH = 512
-"""How deep arrays and objects in a body may be nested."""
+"""The deepest nesting of arrays and objects in a body."""
 
-_BODIES = 32  # so many of the largest bodies may be held at once
-_LARGE = 2**16  # bytes of a body from which on it is read beside the event loop
+_BODIES = 32  # the number of bodies of the largest size that fit into memory at once
+_LARGE = 2**16  # the size in bytes from which on a body is parsed in a thread
 _WITH_BODY = ("POST", "PUT", "PATCH")
 
 _LOG = logging.getLogger("sfgen.serve")
@@ -61,14 +61,14 @@ _LOG = logging.getLogger("sfgen.serve")
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask, and how.
+    """The requests that are allowed.
 
     Attributes:
-        keys: The keys, one of which must be sent; none: everybody may ask.
-        hosts: Without a key, the names that the Host header may have beside addresses; ``None``: any.
-        cors: The origins of pages that may ask; ``*``: all.
+        keys: The keys; a request must have one of them. None: everybody may ask.
+        hosts: Without a key, the names that the Host header may have besides addresses; ``None``: any.
+        cors: The origins of web pages that may ask; ``*``: all.
         max_body: The most bytes of a body.
-        receive_seconds: The time in which a body must come.
+        receive_seconds: The time in which a body must be received.
     """
 
     keys: Sequence[str] = ()
@@ -78,7 +78,7 @@ class Access:
     receive_seconds: float = 30
 
     def __post_init__(self) -> None:
-        # A key itself is not shown: messages are kept in logs.
+        # Keys are not shown in messages, which are kept in logs.
         if isinstance(self.keys, str):
             raise arguments.refusal("api_keys", "a list of texts", len(self.keys) * "*")
         hosts = () if self.hosts is None else self.hosts
@@ -95,22 +95,22 @@ class Access:
 
 
 class Guard:
-    """An ASGI application behind the checks.
+    """An ASGI application that checks requests before another one.
 
     Args:
         application: The application.
-        access: What is checked.
+        access: The allowed requests.
         started: Starts the application's engines, and ends them.
-        stop: Takes no further texts; those that run may go on for a number of seconds. It may be called twice.
-        grace: The seconds that running texts may go on at the end.
-        answered: Called with the path of a request's route and the status of its answer.
-        check: Raises an error where the application cannot answer any more.
+        stop: Stops the engines; running texts have a number of seconds to finish. It may be called twice.
+        grace: The seconds that running texts have to finish at the end.
+        answered: Called with the route's path and the status of each answer.
+        check: Raises an error if the application cannot answer any more.
 
     Attributes:
-        access: The same.
-        check: The same.
-        grace: The same.
-        stop: The same.
+        access: As given.
+        check: As given.
+        grace: As given.
+        stop: As given.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class Guard:
         self._started = started
         self._keys = [hashlib.sha256(key.encode()).digest() for key in access.keys]
         self._hosts = None if access.hosts is None else {name.lower() for name in access.hosts}
-        self._held = 0  # bytes of bodies
+        self._held = 0  # bytes of bodies in memory
         self._checked: Application = self._check
         if access.cors:
-            # Outside of the checks: a browser's preflight has no key, and a page may read why it was refused.
+            # CORS is outside of the checks: a preflight has no key, and a page may read why it was refused.
             self._checked = CORSMiddleware(
                 self._check,
                 allow_origins=list(access.cors),
@@ -150,7 +150,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] == "http":
-            if scope["method"] == "HEAD":  # as checks of health ask; the server itself leaves the body out
+            if scope["method"] == "HEAD":  # as in health checks; the server itself leaves the body out
                 scope = {**scope, "method": "GET"}
 
             async def counted(message: MutableMapping[str, Any]) -> None:
@@ -185,13 +185,13 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send)
             else:
-                scope[BODY], held.value = held.value, None  # it goes when the application has read it
+                scope[BODY], held.value = held.value, None  # freed when the application has read it
                 await self._answered(scope, held.again(receive), send)
         finally:
             self._held -= held.size
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; a fault of it is told, and told in the log."""
+        """Let the application answer; a fault in it is answered and logged."""
         has_begun = is_whole = False
 
         async def noted(message: MutableMapping[str, Any]) -> None:
@@ -207,7 +207,7 @@ class Guard:
             if not has_begun:
                 await fault()(scope, receive, send)
             elif not is_whole:
-                raise  # the server cuts the connection: the client must not take a half for the whole
+                raise  # the server cuts the connection, so that the client notices that the answer is incomplete
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> JSONResponse | None:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -221,7 +221,11 @@ class Guard:
             return None
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json" and not (kind.startswith(b"application/") and kind.endswith(b"+json")):
-            why = f"the body is called {kind.decode('latin-1')!a:.60}" if kind else "it is not said what the body is"
+            why = (
+                f"the content type of the body is {kind.decode('latin-1')!a:.60}"
+                if kind
+                else "the body has no content type"
+            )
             return refused(415, f"{why}\nSend Content-Type: application/json.", "unsupported_media_type")
         length = headers.get(b"content-length", b"0")
         if len(length) > 18 or int(length) > self.access.max_body:  # the server has seen that it is a number
@@ -229,14 +233,14 @@ class Guard:
         return None
 
     def _has_key(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether one of the keys was sent, or none is needed. All are compared, in constant time."""
+        """Whether one of the keys was sent, or none is needed. All keys are compared, in constant time."""
         kind, _, key = headers.get(b"authorization", b"").partition(b" ")
         sent = hashlib.sha256(key.strip()).digest()
         found = [hmac.compare_digest(sent, each) for each in self._keys]
         return not self._keys or (kind.lower() == b"bearer" and any(found))
 
     def _not_from_here(self, headers: dict[bytes, bytes]) -> JSONResponse | None:
-        """Refuse what a page of somebody else's may have sent."""
+        """Return the refusal of a request that a foreign web page may have sent, or ``None``."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and not _is_address(name := _name_of(host)) and name not in self._hosts:
             return refused(
@@ -257,12 +261,12 @@ class Guard:
 
 
 class _Held:
-    """The body of one request while it is held.
+    """The body of one request, while it is in memory.
 
     Attributes:
-        size: How many bytes of it there are.
-        value: What it says, when it was read.
-        is_gone: Whether the client has gone before its end.
+        size: The number of its bytes so far.
+        value: Its parsed content, when it was read.
+        is_gone: Whether the client has disconnected before its end.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -273,7 +277,7 @@ class _Held:
         self.is_gone = False
 
     async def read(self, receive: Receive) -> JSONResponse | None:
-        """Read it; the refusal if it is too large, too slow, or not JSON."""
+        """Read it; return the refusal if it is too large, too slow, or not JSON."""
         access = self._guard.access
         try:
             async with asyncio.timeout(access.receive_seconds):
@@ -296,7 +300,7 @@ class _Held:
                     has_more = message.get("more_body", False)
         except TimeoutError:
             return refused(
-                408, f"the body has not come in {access.receive_seconds:g} seconds", "request_timeout",
+                408, f"the body was not received in {access.receive_seconds:g} seconds", "request_timeout",
                 {"Connection": "close"},
             )  # fmt: skip
         try:
@@ -307,7 +311,7 @@ class _Held:
         return None
 
     def again(self, receive: Receive) -> Receive:
-        """What the application receives: the body, and then what the server tells."""
+        """The application's ``receive``: first the body, then further messages of the server."""
         body: bytes | None = bytes(self._body)
         self._body.clear()
 
@@ -326,18 +330,18 @@ class _Held:
 
 
 class MistakeError(ValueError):
-    """Something that not all readers of JSON understand alike."""
+    """A text that is not JSON, or that JSON readers interpret differently."""
 
 
 def json_of(body: bytes | bytearray) -> Any:
-    """Return what a body says.
+    """Parse a body as strict JSON.
 
     >>> json_of(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
     sfgen.serve.guards.MistakeError: has the name 'a' twice in an object
 
     Raises:
-        MistakeError: It is not JSON, or not for all readers the same.
+        MistakeError: It is not JSON, or JSON readers interpret it differently.
     """
     try:
         text = body.decode("utf-8")
@@ -354,7 +358,7 @@ def json_of(body: bytes | bytearray) -> Any:
         raise _too_deep() from None
     except MistakeError:
         raise
-    except ValueError:  # what Python says of an integer with thousands of digits
+    except ValueError:  # Python refuses an integer with thousands of digits
         raise MistakeError("has a number that is too long") from None
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
@@ -386,14 +390,14 @@ def _no_number(name: str) -> Any:
 
 
 def _name_of(host: str) -> str:
-    """The name in a Host header, without the port and the dot of a whole name."""
+    """The name in a Host header, without the port and a final dot."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].rstrip(".")
 
 
 def _place_in(origin: str) -> str:
-    """Name and port of an origin, as a Host header has them; empty where it has none."""
+    """Name and port of an origin, as in a Host header; empty if it has none."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -401,7 +405,7 @@ def _place_in(origin: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is an address: nobody else can let that point here."""
+    """Whether it is an address: no foreign name can point here then."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -416,16 +420,16 @@ def error_object(message: str, code: str, status: int) -> dict[str, Any]:
 
 
 def refused(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer of a refusal."""
+    """The answer for a refusal."""
     return JSONResponse(error_object(message, code, status), status, headers)
 
 
 def log_fault(error: Exception) -> None:
-    """Name a fault in the log; all of it, which may have parts of prompts in it, only where ``SFGEN_DEBUG`` asks."""
+    """Log the kind of a fault; with ``SFGEN_DEBUG`` the whole traceback, which may contain parts of prompts."""
     is_wanted = bool(os.environ.get("SFGEN_DEBUG"))
     _LOG.error("internal error: %s", type(error).__name__, exc_info=error if is_wanted else None)
 
 
 def fault() -> JSONResponse:
-    """The answer where sfgen is at fault: what the fault was may have parts of prompts in it."""
+    """The answer for a fault of sfgen, without details, which may contain parts of prompts."""
     return refused(500, "a fault of sfgen; the server's log names it", "internal_error")

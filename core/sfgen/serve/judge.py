@@ -1,6 +1,6 @@
-"""The compiling of constraints, here or in a process of its own that may take only so much memory.
+"""Compile constraints and bans, here or in a process with bounded memory.
 
-The processes begin with this module.
+The processes of the pool run the functions of this module.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
 PICKLED_DEPTH = 5_000
-"""Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""
+"""The depth of recursion for pickling a constraint: the stack of a process has room for it."""
 
 CASES = 4
 """The most characters that are one letter in another case."""
 
 MOST_POSITIONS = 12
-"""Characters of a pattern, repeats written out, up to which it is compiled at once."""
+"""The most characters of a pattern, repeats written out, that is compiled in this process."""
 
 
 _KEPT_BANS = 64
@@ -43,7 +43,7 @@ _KEPT_BANS = 64
 
 @dataclass(frozen=True)
 class Ban:
-    """What a text must not contain; equal ones are compiled once."""
+    """The banned words and patterns of a request; equal ones are compiled once."""
 
     words: tuple[str, ...]
     patterns: tuple[str, ...]
@@ -58,12 +58,12 @@ class Ban:
 
     @property
     def length(self) -> int:
-        """The characters of all of it."""
+        """The number of its characters."""
         return sum(map(len, (*self.words, *self.patterns, *self.allow)))
 
     @cached_property
     def digest(self) -> bytes:
-        """A digest by which equal ones are recognized."""
+        """The digest by which equal ones are recognized."""
         return sha256(repr(self).encode("utf-8", "backslashreplace")).digest()
 
 
@@ -80,7 +80,7 @@ def _compiled_ban(ban: Ban) -> BannedWords:
 
 
 def is_cheap(own: OwnConstraint) -> bool:
-    """Tell whether to compile a short constraint takes less than to ask another process for it."""
+    """Tell whether compiling a short constraint here takes less time than asking another process."""
     if own.kind != "regex":
         return own.kind == "choices"
     try:
@@ -90,7 +90,7 @@ def is_cheap(own: OwnConstraint) -> bool:
 
 
 def is_quick(pattern: str) -> bool:
-    """Tell whether a banned pattern is a plain text in any case, whose automaton is as long as itself.
+    """Tell whether a banned pattern is a plain text in upper or lower case, with an automaton of the same length.
 
     >>> is_quick("(?i:cat, sat)"), is_quick("a[ab][ab][ab]"), is_quick("[0-9]+")
     (True, False, False)
@@ -110,7 +110,7 @@ def is_quick(pattern: str) -> bool:
 
 
 def _positions(node: Node) -> int:
-    """Count the characters of a pattern, repeats written out; what looks around counts as very many."""
+    """Count the characters of a pattern, repeats written out; a lookaround counts as too many."""
     match node:
         case Repeat(child, minimum, maximum):
             return _positions(child) * max(1, minimum, maximum or 0)
@@ -121,50 +121,50 @@ def _positions(node: Node) -> int:
 
 
 def compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
-    """Compile a constraint as far as no text is needed for it."""
+    """Compile a constraint over a vocabulary."""
     return _over(_compiled(own), vocabulary)
 
 
 def taken(form: CompiledForm, vocabulary: Vocabulary) -> Index:
-    """Take a constraint that another process has compiled; what depends on the vocabulary is made here."""
+    """Make the index of a constraint that another process has compiled."""
     return _over(of_compiled_form(form), vocabulary)
 
 
 def taken_clean(form: CompiledForm, index: Index) -> Index | None:
-    """Take a constraint without banned words, of which another process has compiled what ``cleaned`` returns."""
+    """Make the index of a constraint without banned words from the compiled form that ``cleaned`` returns."""
     is_same, clean = of_compiled_form(form)
     if is_same:
         return index
     found = cast("Index | None", over(clean, index))
     if found is not None:
-        with suppress(SfgenError):  # it is told when the limit of tokens is known
+        with suppress(SfgenError):  # reported later, when the limit of tokens is known
             found.guide()
     return found
 
 
 def _over(constraint: Any, vocabulary: Vocabulary) -> Index:
     index: Index = Index(constraint, vocabulary)
-    index.guide()  # what nothing can be written of is refused now
+    index.guide()  # refuses a constraint without a text
     return index
 
 
 def judged(own: OwnConstraint, names: Collection[str] = ()) -> SfgenError | CompiledForm:
-    """Compile a constraint in a process of a pool; return what was made, or the error.
+    """Compile a constraint in a process of the pool; return its compiled form, or the error.
 
-    ``names`` are those of the special tokens of the vocabulary that it is for, where calls of tools may have some.
+    ``names`` are the names of the vocabulary's special tokens, which tool calls may contain.
     """
     return _form_of(lambda: _compiled(own, names))
 
 
 def banned(ban: Ban) -> SfgenError | CompiledForm:
-    """Compile banned words and patterns in a process of a pool; return what was made, or the error."""
+    """Compile banned words and patterns in a process of the pool; return their compiled form, or the error."""
     return _form_of(ban.compiled)
 
 
 def cleaned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> SfgenError | CompiledForm:
-    """Take banned words out of a constraint in a process of a pool; return the form of what was made, or the error.
+    """Take banned words out of a constraint in a process of the pool; return a compiled form, or the error.
 
-    It is whether nothing was taken out, and the other constraint; ``None`` where a matcher must watch over the text.
+    The form has a flag for an unchanged constraint, and the changed one; ``None`` if a matcher must check the text.
     """
     return _form_of(lambda: _cleaned(own, ban, prompt, names))
 
@@ -176,7 +176,7 @@ def _compiled(own: OwnConstraint, names: Collection[str] = ()) -> Any:
 
 
 def _complete(constraint: Any, names: Collection[str]) -> None:
-    """Let a constraint make what it makes on demand: now, not between two tokens of others."""
+    """Let a constraint make its parts that are made on demand, so that no other text waits for them later."""
     if isinstance(constraint, ToolCalls):
         constraint.compile_for(names)
     else:
@@ -196,18 +196,18 @@ def _form_of(make: Callable[[], Any]) -> SfgenError | CompiledForm:
     limit = sys.getrecursionlimit()
     try:
         made = make()
-        sys.setrecursionlimit(max(limit, PICKLED_DEPTH))  # what is nested, such as brackets of a grammar
+        sys.setrecursionlimit(max(limit, PICKLED_DEPTH))  # for nested structures, such as brackets of a grammar
         return compiled_form(made)
     except SfgenError as error:
         return error
     except MemoryError:
-        os._exit(1)  # what is kept of earlier ones may have taken it: the next one has a new process
+        os._exit(1)  # earlier constraints may have used the memory: the next one gets a new process
     finally:
         sys.setrecursionlimit(limit)
 
 
 def _addresses() -> int:
-    """The bytes of this process's addresses; 0 where the system does not tell."""
+    """The size of this process's address space in bytes; 0 if unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -216,7 +216,7 @@ def _addresses() -> int:
 
 
 def begin(most: int, nice: int) -> None:
-    """Begin a process that compiles: with N bytes of memory beside those that it has, and behind others."""
+    """Set up a process that compiles: bound its further memory, and give it a lower priority."""
     import resource
 
     most += _addresses()
@@ -225,4 +225,4 @@ def begin(most: int, nice: int) -> None:
 
 
 def ready() -> None:
-    """Do nothing: whoever asks waits until the process has begun."""
+    """Do nothing: its result shows that a process has started."""

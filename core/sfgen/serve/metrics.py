@@ -1,8 +1,8 @@
-"""``/metrics``: what a server does, counted in Prometheus's form.
+"""``/metrics``: the counters of a server, in Prometheus's form.
 
-Each server counts for itself (its own registry), so that several in one process are told apart. Names begin with
-``sfgen_``. Nothing of a prompt, of a text or of a client is in them: paths are those of routes, models have the names
-that clients use.
+Each server has a registry of its own, so several servers in one process count separately. Names begin with ``sfgen_``.
+No prompt, text or client can be seen in the counters: paths are those of routes, models have the names that clients
+use.
 
 >>> metrics = Metrics(lambda: {"tiny": (1, 2)}, lambda: 0)
 >>> metrics.answered("/v1/completions", 200)
@@ -31,11 +31,11 @@ _TEXTS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class Metrics:
-    """What one server counts.
+    """The counters of one server.
 
     Args:
-        loads: Tells how many texts of each model have rows, and how many wait.
-        kept: Tells the bytes of the constraints that are kept.
+        loads: Returns for each model how many texts have rows, and how many wait.
+        kept: Returns the bytes of kept constraints.
     """
 
     def __init__(self, loads: Callable[[], Mapping[str, tuple[int, int]]], kept: Callable[[], int]) -> None:
@@ -59,7 +59,7 @@ class Metrics:
         )
 
     def exposed(self, accept: str) -> tuple[bytes, str]:
-        """Return everything that was counted, and the type of this content, in the form that a client accepts."""
+        """Return all counters in the form that a client accepts, and the content type."""
         try:
             encode, kind = choose_encoder(accept)
         except TypeError:  # the version that it names is not a number
@@ -71,25 +71,25 @@ class Metrics:
         self._requests.labels(path, str(status)).inc()
 
     def compiled(self, seconds: float) -> None:
-        """Note how long something took to be compiled."""
+        """Record the time of a compilation."""
         self._compile.observe(seconds)
 
     def of_text(self, model: str) -> TextMetrics:
-        """Return what is told of a text that waits from now on."""
+        """Return the counters of a text that begins to wait now."""
         return TextMetrics(self, model)
 
 
 class TextMetrics:
-    """What is counted of one text."""
+    """The counters of one text."""
 
     def __init__(self, metrics: Metrics, model: str) -> None:
         self._metrics = metrics
         self._model = model
         self._begun = time.monotonic()
-        self._last: float | None = None  # when some of it was released
+        self._last: float | None = None  # the time of the last released text
 
     def told(self, event: Event) -> None:
-        """Note an event."""
+        """Count an event."""
         now = time.monotonic()
         if isinstance(event, TextReleased | ThoughtReleased):
             if self._last is None:
@@ -112,7 +112,7 @@ class TextMetrics:
 
 
 class _Loads(Collector):
-    """What is asked when it is told."""
+    """The gauges that are read when metrics are collected."""
 
     def __init__(self, loads: Callable[[], Mapping[str, tuple[int, int]]], kept: Callable[[], int]) -> None:
         self._loads, self._kept = loads, kept

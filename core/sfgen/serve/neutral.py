@@ -1,7 +1,7 @@
-"""Fields of other servers that are not kept to here: which of their values ask for nothing.
+"""The fields of other servers that are not supported, with the values that switch them off.
 
-Clients such as SillyTavern send all fields that some server knows, most of them at values that switch them off. Those
-pass. Any other value would change the text, and refuses the request. ``null`` asks for nothing, whatever the field.
+Clients such as SillyTavern send every field that some server knows, most of them with values that switch them off. Such
+values are accepted. Any other value would change the text, so the request is refused. ``null`` switches any field off.
 
 The names are those of OpenAI, vLLM, SGLang, llama.cpp's server, koboldcpp, tabbyAPI and text-generation-webui.
 """
@@ -26,7 +26,7 @@ _ABOUT_WHAT_IS_OFF = """xtc_threshold dry_base dry_allowed_length dry_penalty_la
     temp_exponent adaptive_decay rep_pen_slope max_tool_calls truncation"""  # or the request is refused
 
 HARMLESS = frozenset(" ".join([_ABOUT_THE_ASKER, _ABOUT_SPEED, _ABOUT_PARTS_OF_ANSWERS, _ABOUT_WHAT_IS_OFF]).split())
-"""Fields that change no text here, whatever their value."""
+"""Fields that do not change the text, with any value."""
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     # OpenAI
@@ -131,7 +131,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "do_sample": (True,),
     "prompt_template": (),
 }
-"""Fields that are not kept to, and the values that ask for nothing; ``null`` is one of each."""
+"""Unsupported fields, each with the values that switch it off; ``null`` always does."""
 
 _SPAN = ("repeat_last_n", "repetition_penalty_range", "rep_pen_range", "penalty_range", "repetition_range")
 _ORDER = ("samplers", "sampler_priority", "sampler_order", "sampler_seq", "temperature_last")
@@ -140,12 +140,12 @@ _TRUNCATING = (("top_k", (None, 0, -1)), ("top_p", (None, 1)), ("min_p", (None, 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a field refuses a request.
+    """The reason why a request is refused because of a field.
 
     Attributes:
-        why: The rest of a sentence about it.
-        hint: What to do.
-        is_unknown: Whether no server is known to have it.
+        why: The rest of a sentence that begins with the field.
+        hint: The advice.
+        is_unknown: Whether it is a field of no known server.
     """
 
     why: str
@@ -154,21 +154,22 @@ class Fault:
 
 
 def fault_of(name: str, value: Any, settings: Mapping[str, Any]) -> Fault | None:
-    """Return why a field cannot be passed over; ``None``: it asks for nothing.
+    """Return the fault of an unsupported field; ``None`` if its value switches it off.
 
     >>> fault_of("dry_multiplier", 0, {}), fault_of("dry_multiplier", 0.8, {}).hint
     (None, 'Leave it out, or give 0.')
 
     Args:
-        name: A field that is not kept to.
+        name: A field that is not supported.
         value: Its value.
-        settings: The fields of the request that are kept to, and for a chat whether its last message ``goes_on``.
+        settings: The supported fields of the request, and for a chat whether the answer continues its last message
+            (``goes_on``).
     """
     if value is None or name in HARMLESS:
         return None
-    if name in _SPAN:  # ours counts all tokens
+    if name in _SPAN:  # the repetition penalty here counts all tokens
         idle = settings.get("repetition_penalty", 1) == 1 or (value == -1 and type(value) is int)
-        return None if idle else Fault("bounds the repetition penalty, which sees all tokens here")
+        return None if idle else Fault("bounds the repetition penalty, which counts all tokens here")
     if name in _ORDER:
         active = [each for each, idle in _TRUNCATING if settings.get(each) not in idle]
         idle = len(active) < 2 or value in ([], False)
@@ -176,7 +177,7 @@ def fault_of(name: str, value: Any, settings: Mapping[str, Any]) -> Fault | None
     if name in ("add_generation_prompt", "continue_final_message"):
         goes_on = settings.get("goes_on", False)
         wanted = goes_on == (name == "continue_final_message")
-        end = "a last message of the assistant is gone on with" if goes_on else "the assistant begins an answer"
+        end = "a last message of the assistant is continued" if goes_on else "the assistant begins an answer"
         return None if value is wanted else Fault(f"is not supported: {end}", f"Leave it out, or give {_json(wanted)}.")
     if name == "add_special_tokens":  # a chat template writes them itself
         wanted = "goes_on" not in settings

@@ -1,14 +1,14 @@
 """The server on many machines: replicas of one application behind Ray Serve.
 
-A file of two lines is what ``serve run file:served`` starts::
+``serve run file:served`` starts the server of a file with two lines::
 
     import sfgen.serve.ray
     served = sfgen.serve.ray.deployment("org/model", replicas=2, ray_actor_options={"num_gpus": 1})
 
-Each replica is a process with its own models, engines and compiling processes, and its own constraints. Ray hands each
-request to one that has room, and starts another one in place of a replica whose health check fails. A client whose
-replica has died is told so: its connection ends in the middle of its answer, or it has the status 500; nothing is asked
-again behind its back. ``/metrics`` tells of the replica that answers it, so that many are read by Ray's own.
+Each replica is a process with its own models, engines and compiling processes, and its own constraints. Ray passes each
+request to a replica with a free place, and replaces a replica whose health check fails. A client whose replica has died
+notices that: its connection ends in the middle of its answer, or the answer has the status 500; no request is repeated
+silently. ``/metrics`` has the counters of the replica that answers it, so use Ray's own metrics for several.
 
 It needs the extra ``serve-ray``: ``pip install 'sfgen[serve-ray]'``.
 """
@@ -44,7 +44,7 @@ class Replica:
         return self._served
 
     def check_health(self) -> None:
-        """Fail where an engine has: Ray calls it, and starts another replica.
+        """Fail if an engine has failed: Ray calls it, and starts another replica.
 
         Raises:
             InternalError: An engine has failed.
@@ -68,25 +68,25 @@ def deployment(
 
     Args:
         models: As of ``sfgen.serve.app``; each replica loads them itself, so names and paths rather than loaded ones.
-        replicas: How many there are; ``autoscaling_config`` says it itself.
-        limits: What each replica allows.
+        replicas: The number of replicas, unless ``autoscaling_config`` is given.
+        limits: The limits of each replica.
         api_keys: As of ``sfgen.serve.app``.
-        hosts: The same.
-        cors: The same.
-        log_prompts: The same.
-        grace: The seconds that running texts of a replica may go on when it is ended.
-        options: Of ``ray.serve.deployment``, such as ``ray_actor_options`` and ``autoscaling_config``.
+        hosts: As of ``sfgen.serve.app``.
+        cors: As of ``sfgen.serve.app``.
+        log_prompts: As of ``sfgen.serve.app``.
+        grace: The seconds that running texts of a replica have to finish when it is ended.
+        options: Options of ``ray.serve.deployment``, such as ``ray_actor_options`` and ``autoscaling_config``.
 
     Returns:
         The application, bound to its arguments.
 
     Raises:
-        UsageError: An argument of another kind, or a key or an origin that no client can send.
+        UsageError: An argument of a wrong type, or a key or an origin with characters that no client can send.
         ModelError: Ray Serve is not installed.
     """
     limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
     arguments.whole_number("replicas", replicas, least=1)
-    Access(api_keys, hosts, cors)  # what no client can send is refused here, and not in each replica
+    Access(api_keys, hosts, cors)  # refuses wrong arguments here, not in each replica
     given = {"limits": limits, "api_keys": api_keys, "hosts": hosts, "cors": cors, "grace": grace}
     usual = {
         "name": "sfgen",

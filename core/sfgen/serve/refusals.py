@@ -1,4 +1,4 @@
-"""Refusals of requests that no endpoint takes: of other types, with unknown fields, or at other addresses.
+"""Refusals of requests that no endpoint accepts: fields of wrong types, missing fields, unknown paths.
 
 >>> faults = [{"type": "missing", "loc": ("body", "messages"), "input": {"prompt": "Hi!"}, "msg": "Field required"}]
 >>> print(refused_types(faults))
@@ -40,24 +40,24 @@ _WANTED = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "a text that matches {pattern}",
 }
-"""By the type of a fault that pydantic tells: the value that is wanted."""
+"""The wanted values, by the types of faults that pydantic reports."""
 
 _EMPTY = ("too_short", "string_too_short")
 _KINDS = ("str", "int", "float", "bool", "dict", "list")
 _SHOWN = 60  # characters of a value in a message
-_MAIN = ("prompt", "messages", "input")  # one of them is what an endpoint needs
+_MAIN = ("prompt", "messages", "input")  # each endpoint needs one of them
 
 
 # ---- values of other types -------------------------------------------------------------------------------------------
 
 
 def refused_types(faults: Sequence[Mapping[str, Any]]) -> Refused:
-    """Tell in our words which part of a body has another type than it must have.
+    """Describe the first part of a body that has a wrong type.
 
     Args:
-        faults: What pydantic says of a body; where a value may be of several types, all that it is not.
+        faults: The faults that pydantic reports; for a value that may have several types, one for each of them.
     """
-    first = max(faults, key=lambda each: len(each["loc"]))  # of the ways to read a value, the one that got far
+    first = max(faults, key=lambda each: len(each["loc"]))  # of the ways to read a value, the one that failed last
     param = _path(first["loc"][1:])
     if not param:
         return Refused("the body is not a JSON object", None, "invalid_value")
@@ -77,7 +77,7 @@ def refused_types(faults: Sequence[Mapping[str, Any]]) -> Refused:
 
 
 def _path(parts: Sequence[Any]) -> str:
-    """A place in a body, as people write it; the names of the ways to read a value are left out.
+    """A path in a body, in the usual notation, without the names of the ways to read a value.
 
     >>> _path(("messages", 0, "content", "list[TextPart]", 1, "type")), _path(("logit_bias", "dict[str,union[…]]"))
     ('messages[0].content[1].type', 'logit_bias')
@@ -95,7 +95,7 @@ def _path(parts: Sequence[Any]) -> str:
 
 
 def refused_address(request: Request, error: HTTPException) -> Response:
-    """Tell which endpoints there are, or how one is asked."""
+    """Describe a request to an unknown path, or with a wrong method."""
     path, status = request.scope["path"], error.status_code
     if status == 404:
         routes = [route for route in request.app.routes if isinstance(route, Route) and route.include_in_schema]

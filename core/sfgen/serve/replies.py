@@ -1,7 +1,7 @@
 """Answers in OpenAI's form: whole ones, chunks of a stream, and errors.
 
-A stream tells only text that is released: it is never taken back. The log-probabilities of a token follow as soon as
-both its text is released and the model has scored it, in order.
+A stream has only released text, which is never taken back. The log-probabilities of a token follow, in order, as soon
+as its text is released and the model has scored it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
 LEAST_LOGPROB = -9999.0
-"""What stands for minus infinity, which JSON has not."""
+"""The number for minus infinity, which JSON does not have."""
 
 REASONS = {"complete": "stop", "end_token": "stop", "stop": "stop", "limit": "length"}
 
 
 def status_of(error: SfgenError) -> int:
-    """The status of an answer that is an error."""
+    """The HTTP status for an error."""
     if isinstance(error, Busy):
         return 429
     if isinstance(error, Stopping):
@@ -58,14 +58,14 @@ def status_of(error: SfgenError) -> int:
 
 
 def error_body(error: SfgenError, param: str | None = None) -> dict[str, Any]:
-    """An error in OpenAI's form; its message has everything that a person needs, the caret too."""
+    """An error in OpenAI's form; its message has the details, with the caret, and the hint."""
     status = status_of(error)
     if isinstance(error, Refused):
         param, code = param if error.param is None else error.param, error.code
     elif isinstance(error, Busy):
         code = "rate_limit_exceeded"
     elif isinstance(error, InputError):
-        code = "context_length_exceeded"  # nothing else is read here
+        code = "context_length_exceeded"  # this code is about the text of the prompt
     elif isinstance(error, GenerationError):
         code = _snake(type(error).__name__)
     else:
@@ -91,13 +91,13 @@ def _snake(name: str) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """What all choices of an answer have in common.
+    """The fields that all choices of an answer share.
 
     Attributes:
         model: The name of the model.
         is_chat: Whether it answers a conversation.
         id: Its id.
-        created: When it was asked for, in seconds since 1970.
+        created: The time of the request, in seconds since 1970.
     """
 
     model: str
@@ -122,16 +122,16 @@ class Reply:
 
 
 class Choice:
-    """One text of an answer, from its events.
+    """One text of an answer, made from its events.
 
     Args:
         reply: The answer.
         index: The number of the text in it.
-        vocabulary: The tokens, where log-probabilities are told.
-        scored: The list of its tokens that ``Loop.scored_tokens`` returns, which grows; ``None``: none are told.
-        calls: The calls of tools that it may have.
-        thinking: The loop that writes it after a thought; ``None``: there is no thought.
-        tells_thought: Whether the thought is told.
+        vocabulary: The tokens, for log-probabilities.
+        scored: The list that ``Loop.scored_tokens`` returns, which grows; ``None``: no log-probabilities.
+        calls: The tool calls that it may have.
+        thinking: The loop that writes it after a thought; ``None`` without a thought.
+        tells_thought: Whether the answer includes the thought.
     """
 
     def __init__(
@@ -150,15 +150,15 @@ class Choice:
         self._scored = scored
         self._calls = None if calls is None else CallStream(calls)
         self._thinking, self._tells_thought = thinking, tells_thought
-        self._told = 0  # of these
+        self._told = 0  # the number of them that were sent
         self._released = bytearray()
-        self._counted, self._characters = 0, 0  # bytes of these, and how many characters they are
+        self._counted, self._characters = 0, 0  # bytes whose characters were counted, and their number
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._again = 0  # the first tokens without text
         self.result: Result | None = None
 
     def read(self, event: Event) -> str:
-        """Note an event; return the text that it releases."""
+        """Take an event; return the text that it releases."""
         if isinstance(event, TokenChosen) and event.position == self._again and not event.data:
             self._again += 1
         elif isinstance(event, RolledBack):
@@ -171,7 +171,7 @@ class Choice:
         return ""
 
     def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
-        """Yield what a stream tells after an event."""
+        """Yield the chunks of a stream after an event."""
         if isinstance(event, ThoughtReleased):
             if self._tells_thought:
                 yield self._chunk({"reasoning_content": event.text}, (), is_last=False)
@@ -187,20 +187,20 @@ class Choice:
 
     @property
     def written(self) -> int:
-        """The tokens of the text, without those that write the end of the prompt again: no limit counts them."""
+        """The number of tokens of the text, without those that rewrite the end of the prompt, which no limit counts."""
         if self.result is None:
             return 0
         return len(self.result.token_ids) - (self._again if self.result.healed else 0)
 
     @property
     def thought_tokens(self) -> int | None:
-        """Those of them that write none of the text, but the thought before it; ``None``: there is no thought."""
+        """The number of these that belong to the thought before the text; ``None`` without a thought."""
         if self._thinking is None:
             return None
         return 0 if self.result is None else self._thinking.thought_tokens
 
     def whole(self) -> dict[str, Any]:
-        """The whole text, when its events have been read."""
+        """The whole text, after all events."""
         told: dict[str, Any]
         if self._reply.is_chat:
             told = {"message": {"role": "assistant", "refusal": None, **joined(self.parts())}}
@@ -209,7 +209,7 @@ class Choice:
         return {"index": self._index, **told, "logprobs": self.logprobs, "finish_reason": self.reason}
 
     def parts(self) -> Iterator[dict[str, Any]]:
-        """Yield the parts of the whole message, when its events have been read."""
+        """Yield the parts of the whole message, after all events."""
         if self._thinking is not None and self._tells_thought:
             yield {"reasoning_content": self._ended.thought}
         if self._calls is None:
@@ -224,7 +224,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why the text has ended; that it has calls is known when its parts are."""
+        """The reason why the text has ended; for calls, known only after ``parts``."""
         reason = REASONS[self._ended.finish_reason]
         return "tool_calls" if reason == "stop" and self._calls is not None and self._calls.count else reason
 
@@ -241,16 +241,16 @@ class Choice:
         return {"index": self._index, "text": part.get("content", ""), **told}
 
     def _told_now(self) -> Sequence[ScoredToken]:
-        """The tokens that are scored and were not told before, none before its text."""
+        """The scored tokens that were not sent before, none before its text."""
         if self._scored is None:
             return ()
-        first, ready = self._told, len(self._scored)  # the engine's thread may add others
+        first, ready = self._told, len(self._scored)  # the engine's thread may add more
         while self._told < ready and (self.result is not None or self._scored[self._told].offset < len(self._released)):
             self._told += 1
         return self._scored[first : self._told]
 
     def _form_of(self, scored: Sequence[ScoredToken]) -> dict[str, Any]:
-        """Log-probabilities of tokens, in the form of the endpoint."""
+        """The log-probabilities of tokens, in the form of the endpoint."""
         entries = []
         for token in scored:
             likeliest = token.likeliest
@@ -269,7 +269,7 @@ class Choice:
         }
 
     def _characters_before(self, offset: int) -> int:
-        """Count the characters before a byte of the text; the bytes are asked about in order."""
+        """Count the characters before a byte of the text; called for ascending bytes."""
         self._characters += len(self._decoder.decode(self._released[self._counted : offset]))
         self._counted = offset
         return self._characters
@@ -284,7 +284,7 @@ class Choice:
 
 
 def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
-    """The tokens of an answer."""
+    """The numbers of tokens of an answer."""
     written = sum(choice.written for choice in choices)
     usage = {
         "prompt_tokens": prompt_tokens,
@@ -296,15 +296,15 @@ def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
 
 
 def stream_line(content: Mapping[str, Any]) -> str:
-    """One chunk as a line of a stream."""
+    """Return a chunk as a line of a stream."""
     return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
 
 
 async def read_all(texts: Sequence[RunningText], choices: Sequence[Choice]) -> None:
-    """Let the choices of a whole answer read their texts.
+    """Read the events of all choices of a whole answer.
 
     Raises:
-        SfgenError: One of the texts has failed; nobody waits for the others any more.
+        SfgenError: One of the texts has failed; the others are abandoned.
     """
 
     async def follow(text: RunningText, choice: Choice) -> None:
@@ -325,9 +325,9 @@ async def chunk_lines(
     prompt_tokens: int | None,
     error_of: Callable[[SfgenError], dict[str, Any]],
 ) -> AsyncIterator[str]:
-    """The lines of a stream, in the order in which the texts tell.
+    """The lines of a stream, in the order of the events of all texts.
 
-    With ``prompt_tokens`` the last one tells all tokens that were read and written, the others that they do not.
+    With ``prompt_tokens`` the last line has the numbers of tokens, and the others have ``usage: null``.
     """
     usage = {} if prompt_tokens is None else {"usage": None}
     told: asyncio.Queue[dict[str, Any] | SfgenError | None] = asyncio.Queue()
@@ -365,7 +365,7 @@ async def chunk_lines(
 
 
 def told_of(error: Exception) -> SfgenError:
-    """An error in the middle of an answer, as its client is told: a fault of ours must not let it wait for ever."""
+    """The error of a text for its client; a fault of sfgen becomes an error, too, so that no client waits for ever."""
     if isinstance(error, SfgenError):
         return error
     log_fault(error)
@@ -373,7 +373,7 @@ def told_of(error: Exception) -> SfgenError:
 
 
 def leave(tasks: Sequence[asyncio.Task[None]], texts: Sequence[RunningText]) -> None:
-    """End what follows texts that nobody waits for any more: else it would wait for ever."""
+    """Close the readers of abandoned texts, which would else wait for ever."""
     for task in tasks:
         task.cancel()
     for text in texts:
@@ -381,7 +381,7 @@ def leave(tasks: Sequence[asyncio.Task[None]], texts: Sequence[RunningText]) -> 
 
 
 class Stream(StreamingResponse):
-    """The lines of some texts, which nobody waits for when it ends, however that is."""
+    """A streamed response; when it ends, for any reason, its texts are abandoned."""
 
     def __init__(
         self, lines: AsyncIterator[str | bytes], texts: Sequence[RunningText], media_type: str = "text/event-stream"
@@ -390,7 +390,7 @@ class Stream(StreamingResponse):
         self._texts = texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
+        """Send the lines."""
         try:
             await super().__call__(scope, receive, send)
         finally:

@@ -1,4 +1,4 @@
-"""Answers to ``/v1/responses``: items in place of a message, and the events of a stream."""
+"""Answers to ``/v1/responses``: items instead of a message, and the events of a stream."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sfgen.serve.replies import Choice, Reply, stream_line, told_of, usage_of
 from sfgen.serve.responses import Asked
 
 Told: TypeAlias = tuple[str, dict[str, Any]]
-"""An event of a stream: its type, and what it tells."""
+"""An event of a stream: its type and its fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseReply(Reply):
-    """A response; it is made of what a chat would be told.
+    """A response, made from the answer to a chat.
 
     Attributes:
-        asked: What was asked for.
+        asked: The request.
     """
 
     asked: Asked
@@ -40,7 +40,7 @@ class ResponseReply(Reply):
         return self.ended(output, choice.reason, usage)
 
     def ended(self, output: Output, reason: str, usage: dict[str, Any]) -> dict[str, Any]:
-        """The answer when its text has ended."""
+        """The answer after the end of its text."""
         status = status_of_reason(reason)
         told = {
             "input_tokens": usage["prompt_tokens"],
@@ -85,22 +85,22 @@ class ResponseReply(Reply):
 
 
 def status_of_reason(reason: str) -> str:
-    """The status of an answer whose text has ended for a reason."""
+    """The status of an answer, by the reason why its text has ended."""
     return "incomplete" if reason == "length" else "completed"
 
 
 class Output:
     """The items of an answer, from the parts of a message.
 
-    A part that goes on with the last item is added to it; any other begins a new one. Each method yields the events by
-    which a stream tells what has changed.
+    A part that continues the last item is added to it; any other part begins a new item. Each method yields the events
+    of the change for a stream.
 
     Args:
         reply: The answer.
         thinks: Whether a thought comes before it.
 
     Attributes:
-        items: Those that have begun.
+        items: The items so far.
     """
 
     def __init__(self, reply: ResponseReply, *, thinks: bool = False) -> None:
@@ -110,7 +110,7 @@ class Output:
         self._thinks = thinks
 
     def begin(self) -> Iterator[Told]:
-        """Begin the first item, where it is known which it is."""
+        """Begin the first item, if its kind is known."""
         if self._thinks:
             yield from self._open("reasoning", "rs", {"summary": [], "content": []})
             yield from self._open_content({"type": "reasoning_text", "text": ""})
@@ -118,7 +118,7 @@ class Output:
             yield from self._open_text()
 
     def read(self, part: dict[str, Any], logprobs: list[Any]) -> Iterator[Told]:
-        """Add a part of a message, as ``CallStream`` tells it, and the log-probabilities of its tokens.
+        """Add a part of a message, as ``CallStream`` yields it, and the log-probabilities of its tokens.
 
         A thought has none.
         """
@@ -139,7 +139,7 @@ class Output:
                 yield "response.function_call_arguments.delta", {**self._place, "delta": function["arguments"]}
 
     def end(self, reason: str) -> Iterator[Told]:
-        """End the last item; a message without a text stands where nothing was written, unless the thought was cut."""
+        """End the last item; if there is no text and the thought was not cut, add an empty message."""
         if not self.items or (self.items[-1]["type"] == "reasoning" and reason != "length"):
             yield from self._open_text()
         yield from self._close(status_of_reason(reason))
@@ -148,7 +148,7 @@ class Output:
 
     @property
     def _place(self) -> dict[str, Any]:
-        """The last item, as events name it; the text of a message is the first of its contents."""
+        """The fields by which events name the last item; the text of a message is the first of its contents."""
         item = self.items[-1]
         content = {"content_index": 0} if "content" in item else {}
         return {"item_id": item["id"], "output_index": len(self.items) - 1, **content}
@@ -162,7 +162,7 @@ class Output:
         yield "response.output_item.added", {"output_index": len(self.items) - 1, "item": self.items[-1]}
 
     def _open_text(self) -> Iterator[Told]:
-        """Begin a message, or the call of a custom tool where one is called."""
+        """Begin a message, or the call of a custom tool."""
         tool = self._reply.asked.tool
         if tool is not None:
             call = {"call_id": f"call_{self._reply.id}", "name": tool.name, "input": ""}

@@ -1,12 +1,12 @@
-"""Requests to ``/v1/responses``: OpenAI's newer protocol, without a memory: each has the whole conversation.
+"""Requests to ``/v1/responses``: OpenAI's newer protocol. Nothing is stored: each request has the whole conversation.
 
-A request is read as a chat that asks for the same (``ResponsesRequest.as_chat``), so that each field means what it does
-there, functions too. Here is what the protocol has of its own: items in place of messages, ``text.format``, and custom
-tools; ``response_output`` tells the answers.
+A request is converted to a chat that asks for the same (``ResponsesRequest.as_chat``), so each field has the same
+meaning, functions included. This module has the parts that only this protocol has: items instead of messages,
+``text.format``, and custom tools; ``response_output`` writes the answers.
 
-A custom tool is called with a text of any form, which a grammar or a pattern may bound. The request says that it is
-called (``tool_choice``): the text is its input from the first character on. That the model chooses it is refused: the
-forms in which models tell of calls have functions alone.
+A custom tool is called with a text of any form, or of a grammar or a pattern. The request must name it
+(``tool_choice``): then the whole text is its input. A choice by the model is refused, since the forms in which models
+write calls have only functions.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from sfgen.serve.bodies import (
 from sfgen.serve.wish import Wish, wish_of
 
 LOGPROBS = "message.output_text.logprobs"
-"""What ``include`` names to have log-probabilities told."""
+"""The name in ``include`` that asks for log-probabilities."""
 
 
-# ---- what is asked for -----------------------------------------------------------------------------------------------
+# ---- the request -----------------------------------------------------------------------------------------------------
 
 
 class Part(Body):
-    """A part of a message: only text is known."""
+    """A part of a message: only text is supported."""
 
     type: Literal["input_text", "output_text", "text"]
     text: StrictStr
@@ -59,14 +59,14 @@ class Part(Body):
 
 
 class ItemBody(Body):
-    """An item of a conversation; an earlier answer has given it its identifier and state."""
+    """An item of a conversation; its identifier and state come from an earlier answer."""
 
     id: str | None = None
     status: str | None = None
 
 
 class InputMessage(ItemBody):
-    """A message; a last one of the assistant is gone on with."""
+    """A message; if the last one is of the assistant, the answer continues it."""
 
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"]
@@ -75,7 +75,7 @@ class InputMessage(ItemBody):
 
 
 class FunctionCall(ItemBody):
-    """A call of a function, which the model has written before."""
+    """A call of a function in an earlier answer."""
 
     type: Literal["function_call"]
     name: str
@@ -83,7 +83,7 @@ class FunctionCall(ItemBody):
     call_id: str
 
     def as_call(self, path: str) -> MessageCall:
-        """Return it as a message of a chat has it.
+        """Return it in the form of a chat's message.
 
         Raises:
             Refused: Its arguments are not the JSON of an object.
@@ -94,7 +94,7 @@ class FunctionCall(ItemBody):
 
 
 class FunctionCallOutput(ItemBody):
-    """What that function has answered."""
+    """The result of that call."""
 
     type: Literal["function_call_output"]
     output: StrictStr | list[Part]
@@ -102,7 +102,7 @@ class FunctionCallOutput(ItemBody):
 
 
 class CustomCall(ItemBody):
-    """A call of a custom tool, which the model has written before."""
+    """A call of a custom tool in an earlier answer."""
 
     type: Literal["custom_tool_call"]
     name: str
@@ -111,7 +111,7 @@ class CustomCall(ItemBody):
 
 
 class CustomCallOutput(ItemBody):
-    """What that tool has answered."""
+    """The result of that call of a custom tool."""
 
     type: Literal["custom_tool_call_output"]
     output: StrictStr | list[Part]
@@ -126,7 +126,7 @@ class ThoughtPart(Body):
 
 
 class ThoughtItem(ItemBody):
-    """The thought before the message or the call behind it, in full or as a summary."""
+    """The thought before a message or a call, in full or as a summary."""
 
     type: Literal["reasoning"]
     summary: list[ThoughtPart] | None = None
@@ -134,7 +134,7 @@ class ThoughtItem(ItemBody):
 
     @property
     def text(self) -> str:
-        """What was thought."""
+        """The text of the thought."""
         return "\n".join(part.text for part in self.content or self.summary or ())
 
 
@@ -146,7 +146,7 @@ def _kind_of(item: Any) -> str:
 _ITEMS = Discriminator(
     _kind_of,
     custom_error_type="item",
-    custom_error_message="only messages, thoughts and calls of tools with their outputs are known",
+    custom_error_message="only messages, thoughts and tool calls with their outputs are supported",
 )
 
 Item: TypeAlias = Annotated[
@@ -167,14 +167,14 @@ class TextFormat(JsonSchemaFormat):
 
 
 class TextConfig(Body):
-    """How an answer is written."""
+    """The options of the text of an answer."""
 
     format: TextFormat | None = None
     verbosity: Literal["medium"] | None = None
 
 
 class GrammarFormat(Body):
-    """What the input of a custom tool must match."""
+    """The constraint of a custom tool's input."""
 
     type: Literal["text", "grammar"]
     syntax: Literal["lark", "regex"] | None = None
@@ -196,13 +196,13 @@ class Function(FunctionFacts):
     type: Literal["function"]
 
     def as_tool(self) -> FunctionTool:
-        """Return it as a chat has it."""
+        """Return it in the form of a chat."""
         facts = {name: getattr(self, name) for name in FunctionFacts.model_fields}
         return FunctionTool(type="function", function=FunctionFacts(**facts))
 
 
 _TOOLS = Discriminator(
-    _kind_of, custom_error_type="tool", custom_error_message="only functions and custom tools are known"
+    _kind_of, custom_error_type="tool", custom_error_message="only functions and custom tools are supported"
 )
 
 Tool: TypeAlias = Annotated[
@@ -218,7 +218,7 @@ class ToolReference(Body):
 
 
 class AllowedReferences(Body):
-    """The tools that may be called, of those that the model is told of."""
+    """The tools of the request that may be called."""
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"]
@@ -234,7 +234,7 @@ Choice: TypeAlias = Annotated[
 
 
 class Reasoning(Body):
-    """How much a model thinks; there are no summaries."""
+    """The options of the thought; summaries are not supported."""
 
     effort: Effort | None = None
     summary: Any = None
@@ -284,7 +284,7 @@ class ResponsesRequest(TextRequest):
         )
 
     def _form(self, given: TextFormat) -> ResponseFormat:
-        """The form of an answer, as a chat has it."""
+        """The form of an answer, as a field of a chat."""
         if self.response_format is not None:
             raise Refused("text.format and response_format cannot be used together", "response_format", "conflict")
         if given.type == "json_schema":
@@ -292,7 +292,7 @@ class ResponsesRequest(TextRequest):
         return ResponseFormat(type=given.type, schema=given.schema_)
 
     def _chat_choice(self) -> Literal["none", "auto", "required"] | NamedTool | AllowedTools | None:
-        """The choice of functions, as a chat has it."""
+        """The choice of functions, as a field of a chat."""
         match self.tool_choice:
             case ToolReference(name=name):
                 return _named(name)
@@ -303,13 +303,13 @@ class ResponsesRequest(TextRequest):
                 return choice
 
     def _messages(self) -> Iterator[ChatMessage]:
-        """The conversation, as a chat has it.
+        """The conversation, as messages of a chat.
 
-        Thoughts are a part of the message of the assistant behind them, calls of the one before.
+        A thought becomes part of the assistant's next message, a call part of the message before it.
         """
         if self.instructions is not None:
             yield ChatMessage(role="system", content=self.instructions)
-        begun: ChatMessage | None = None  # an assistant's, which may have further calls
+        begun: ChatMessage | None = None  # a message of the assistant that may get further calls
         items = [InputMessage(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         for place, item in enumerate(items):
             if isinstance(item, FunctionCall):
@@ -332,7 +332,7 @@ class ResponsesRequest(TextRequest):
 
 
 def _message_of(item: InputMessage | ThoughtItem | FunctionCallOutput | CustomCall | CustomCallOutput) -> ChatMessage:
-    """An item as a chat has it."""
+    """The message of a chat for an item."""
     match item:
         case ThoughtItem():
             return ChatMessage(role="assistant", content="", reasoning_content=item.text)
@@ -358,7 +358,7 @@ def _tool_of(body: ResponsesRequest) -> CustomTool | None:
     """Return the custom tool that is called; ``None``: none is.
 
     Raises:
-        Refused: There is no such tool, or the model would have to say that it calls it in a form of its own.
+        Refused: There is no such tool, or the model would have to choose a custom tool.
     """
     offered, choice = body.tools or [], body.tool_choice
     must = choice == "required"
@@ -377,7 +377,7 @@ def _tool_of(body: ResponsesRequest) -> CustomTool | None:
 
 
 def _found(body: ResponsesRequest, given: ToolReference, path: str) -> Function | CustomTool:
-    """The tool of a name.
+    """The tool with a name.
 
     Raises:
         Refused: There is none.
@@ -390,7 +390,7 @@ def _found(body: ResponsesRequest, given: ToolReference, path: str) -> Function 
 
 
 def _constraint_of(tool: CustomTool) -> dict[str, Any]:
-    """What the input of a tool must match, as a field of a chat."""
+    """The constraint of a tool's input, as a field of a chat."""
     given = tool.format
     if given is None or given.type == "text":
         return {}
@@ -407,8 +407,8 @@ class Asked:
     Attributes:
         body: The request.
         chat: The chat.
-        tool: The custom tool that is called; ``None``: messages are written, and calls of functions.
-        wish: What is asked for; its fields are those of the request.
+        tool: The custom tool that is called; ``None``: the answer has messages and calls of functions.
+        wish: The parsed request; its fields are those of the request.
     """
 
     body: ResponsesRequest
@@ -421,7 +421,7 @@ class Asked:
         """Read a request.
 
         Raises:
-            Refused: A field that would change the text is not kept to.
+            Refused: A field that would change the text is not supported.
             SfgenError: A part of it cannot be read.
         """
         refuse_unknown(body, "")
@@ -460,7 +460,7 @@ _NAMES: Mapping[str, str] = {
 
 
 def _told(tool: CustomTool | None) -> Tools:
-    """What a chat template is told of a tool, in the only form that templates know."""
+    """A tool in the form that chat templates take."""
     if tool is None or tool.description is None:
         return ()
     text = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}

@@ -1,8 +1,7 @@
-"""The application behind uvicorn, until a signal ends it.
+"""Run the application under uvicorn until a signal ends it.
 
-uvicorn reads HTTP. What it leaves open is closed here: how long a client may take to send a request or to read its
-answer, how many connections there may be, that what is not HTTP is answered in the form of all errors, and that the
-texts of running requests have their time at the end.
+uvicorn reads HTTP. This module adds: time limits for clients that send a request or read an answer, a limit of
+connections, errors in the usual form for data that is not HTTP, and time for the texts of running requests at the end.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from sfgen.parameter_text import ParameterText
 from sfgen.serve.guards import Guard, error_object
 
 MOST_CONNECTIONS = 4096
-"""Connections beyond these are told to come again."""
+"""The most connections; further ones are refused."""
 
-_UNREAD_SECONDS = 60  # how long a client may leave its answer unread
-_LINGER_SECONDS = 3  # how long what a client still sends is read after a refusal, so that it can read that
-_AFTER_GRACE_SECONDS = 5  # how long threads may go on that cannot be ended
-_OWN_FILES = 256  # that are no connections
+_UNREAD_SECONDS = 60  # the longest time that a client may leave its answer unread
+_LINGER_SECONDS = 3  # the time for which a refused client's data is still read, so that it can read the refusal
+_AFTER_GRACE_SECONDS = 5  # the time for threads that cannot be ended
+_OWN_FILES = 256  # files that are not connections
 
 
 def run(
@@ -48,14 +47,14 @@ def run(
 ) -> None:
     """Serve an application until SIGINT or SIGTERM.
 
-    At the first signal no request is taken any more, and running ones go on for the application's ``grace``; a second
-    one ends the process at once. Faults are logged to stderr.
+    After the first signal no more requests are accepted, and running ones have the application's ``grace`` to finish; a
+    second signal ends the process at once. Faults are logged to stderr.
 
     Args:
-        application: What ``sfgen.serve.app`` made.
-        listener: What :func:`listening` returned.
+        application: The application, made by ``sfgen.serve.app``.
+        listener: The socket, made by :func:`listening`.
         told: Called with the address, once it listens.
-        ending: Called after SIGINT with how many requests may go on, if any.
+        ending: Called after SIGINT with the number of running requests, if any.
 
     Raises:
         KeyboardInterrupt: SIGINT has ended it.
@@ -73,7 +72,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address.
 
     Raises:
-        UsageError: Nothing can listen there.
+        UsageError: The address cannot be bound.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +80,7 @@ def listening(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except (OSError, UnicodeError) as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or "it is no name of a host"
+        reason = getattr(error, "strerror", None) or "the host name is not valid"
         raise UsageError(
             f"cannot listen at {host}, port {port}: {reason}",
             hint=ParameterText("Give another port (0 is any free one), or another host.", "port", "host"),
@@ -90,14 +89,14 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn with an application, from its start to the end of what runs.
+    """uvicorn with an application, from its start to the end of running requests.
 
     Args:
         application: The application.
         listener: A bound socket.
         told: Called once it listens.
         most: The most connections at once.
-        ending: Called after SIGINT with how many requests may go on.
+        ending: Called after SIGINT with the number of running requests.
 
     Attributes:
         ended_by: The signal that has ended it; 0: none.
@@ -124,7 +123,7 @@ class HttpServer(uvicorn.Server):
             application,
             http=Bounded,
             ws="none",
-            lifespan="off",  # its errors would be told by uvicorn, and not by the command
+            lifespan="off",  # its errors would be logged by uvicorn, not reported by the command
             log_config=None,
             access_log=False,
             server_header=False,
@@ -132,7 +131,7 @@ class HttpServer(uvicorn.Server):
             timeout_keep_alive=30,
             timeout_graceful_shutdown=round(application.grace) + _AFTER_GRACE_SECONDS,
         )
-        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what a client does is answered, and no matter of logs
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # faults of clients are answered, not logged
         super().__init__(config)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -144,13 +143,13 @@ class HttpServer(uvicorn.Server):
             await self.serve([self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and tell it."""
+        """Begin to listen, and call ``told``."""
         await super().startup(sockets)
         if self._told is not None:
             self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let running requests end; those whose time is over tell their clients so."""
+        """Let running requests finish; after the time is over the others end with an error."""
         grace = self.application.grace
         going_on = len(self.server_state.tasks)
         if self._ending is not None and going_on and self.ended_by == signal.SIGINT:
@@ -160,7 +159,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let signals end the server; uvicorn would raise them once more when all is done."""
+        """Let signals end the server; uvicorn would raise them again at the end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -186,17 +185,17 @@ class HttpServer(uvicorn.Server):
             process.kill()
         finalize = getattr(multiprocessing.util, "_run_finalizers", None)
         if finalize is not None:
-            finalize(0)  # else the semaphores of the pool are told to be left over
+            finalize(0)  # else Python warns of semaphores of the pool
         os._exit(130 if self.ended_by == signal.SIGINT else 0)
 
 
 class Connection(H11Protocol):
-    """A connection with a client that may be slow, send anything, and not listen."""
+    """A connection with a client that may be slow, send any data, and read nothing."""
 
     most_connections = MOST_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, or refuse where there are too many."""
+        """Begin, or refuse a connection that is one too many."""
         super().connection_made(cast(asyncio.Transport, _Transport(transport, self)))
         self._arrival: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -214,7 +213,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request; whoever was refused is not read any more."""
+        """Read a part of a request; the data of a refused client is ignored."""
         if self._is_refused:
             return
         super().data_received(data)
@@ -231,27 +230,27 @@ class Connection(H11Protocol):
         self._arrival = self.loop.call_later(self.config.app.access.receive_seconds, self._on_late)  # type: ignore[union-attr]
 
     def _on_late(self) -> None:
-        """The whole request has not come in time."""
+        """End a request that was not received in time."""
         self._arrival = None
         if self.transport.is_closing():
             return
         has_begun = self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]
         if has_begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self.refuse(408, "the request has not come in time", "request_timeout")
+            self.refuse(408, "the request was not received in time", "request_timeout")
         elif not has_begun:
             self.transport.close()
-        else:  # it was answered before its end, and never ends
+        else:  # it was answered before its end, and its end never comes
             self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer data that is not HTTP."""
         error = sys.exc_info()[1]
         status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         message = "the request's line and headers are too long" if status == 431 else "the request is not valid HTTP"
         self.refuse(status, message, "invalid_request")
 
     def refuse(self, status: int, message: str, code: str) -> None:
-        """Answer an error, and end the connection when the client has had the time to read it."""
+        """Answer with an error, and end the connection after some time for reading it."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self._is_refused = True
             self.transport.abort()
@@ -267,20 +266,20 @@ class Connection(H11Protocol):
         self.linger(self.transport)
 
     def linger(self, transport: asyncio.Transport) -> None:
-        """Read on for a while what a client still sends, which else might not see its answer."""
+        """Go on reading a client's data for a while: else it might not get its answer."""
         self._is_refused = True
         transport.write_eof()
         self.flow.resume_reading()
         self.loop.call_later(_LINGER_SECONDS, transport.abort)
 
     def pause_writing(self) -> None:
-        """Wait for a client that does not read, for a while."""
+        """Limit the time for which a client does not read."""
         super().pause_writing()
         if self._unread is None:
             self._unread = self.loop.call_later(_UNREAD_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Go on writing."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()
@@ -288,9 +287,9 @@ class Connection(H11Protocol):
 
 
 class _Transport:
-    """The transport of a connection, which ends it only when the client has stopped to send.
+    """The transport of a connection; it closes only when the client has stopped sending.
 
-    A system that is sent more on a connection that was closed takes back what it has not yet handed over.
+    If data arrives on a closed connection, the system drops answers that were not yet delivered.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
@@ -308,7 +307,7 @@ class _Transport:
 
 
 def _log_to_stderr() -> None:
-    """Let the server's own log go to stderr, a line each."""
+    """Write the server's own log to stderr, one line for each record."""
     log = logging.getLogger("sfgen.serve")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("sfgen: %(message)s"))
@@ -318,7 +317,7 @@ def _log_to_stderr() -> None:
 
 
 def _allow_files() -> int:
-    """Allow as many open files as this process may have; return how many connections that makes."""
+    """Raise the limit of open files as far as allowed; return the number of connections."""
     try:
         import resource
     except ImportError:  # not on Windows

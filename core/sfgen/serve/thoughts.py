@@ -1,9 +1,9 @@
-"""The thought before an answer: whether a model writes one behind a conversation, and what ends it.
+"""The thought before an answer: decide whether the model writes one after a conversation, and find its end.
 
-A chat template tells how a thought begins and ends (``sfgen.models.chat_forms``). Where the model is to think, the
-prompt begins the thought, if the template has not done so, and the constraint holds behind its end. The prompt as it is
-written for this request tells whether thinking is switched off: by a variable, by what a message of the system says, or
-by default. An answer that has been begun has no thought before it any more.
+A chat template shows how a thought begins and ends (``sfgen.models.chat_forms``). If the model is to think, the prompt
+ends with the begin of the thought, added if the template has not written it, and the constraint holds after the end of
+the thought. The prompt of this request shows whether thinking is switched off: by a variable, by a system message, or
+by default. If the assistant has begun its answer, there is no thought before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sfgen.serve.bodies import Refused
 from sfgen.serve.wish import Wish
 
 SWITCHES: tuple[Mapping[str, bool], ...] = ({"enable_thinking": False}, {"thinking": False})
-"""The variables by which templates switch a thought off."""
+"""The variables by which templates switch thinking off."""
 
 _USUAL_EFFORT = "medium"
 _EFFORTS = ("low", "high")
@@ -28,11 +28,11 @@ _EFFORTS = ("low", "high")
 
 @dataclass(frozen=True)
 class Thought:
-    """A thought that is written before an answer.
+    """The thought before an answer.
 
     Attributes:
-        prompt: The conversation, up to where the thought has begun.
-        end: What ends it.
+        prompt: The conversation, with the begin of the thought.
+        end: The text that ends the thought.
     """
 
     prompt: Sequence[int]
@@ -40,10 +40,10 @@ class Thought:
 
 
 def conversation(model: Model, wish: Wish) -> Sequence[int]:
-    """Return the conversation of a request as the chat template writes it.
+    """Return the tokens of a conversation, as written by the chat template.
 
     Raises:
-        Refused: The template does not know of an effort to think, or cannot switch a thought off.
+        Refused: The template has no variable for the effort, or cannot switch thinking off.
         SfgenError: It cannot write the conversation.
     """
     effort, field = wish.thought.effort, wish.fields["effort"]
@@ -57,21 +57,21 @@ def conversation(model: Model, wish: Wish) -> Sequence[int]:
         return _rendered(model, wish, reasoning_effort=effort)
     if effort == _USUAL_EFFORT:
         return _rendered(model, wish)
-    why = "the chat template of this model tells it nothing of an effort"
+    why = "the chat template of this model has no variable for an effort"
     raise Refused(f"{field} is not supported: {why}", field, hint='Leave it out, or give "none".')
 
 
 def thought_before(
     model: Model, prompt: Sequence[int], wish: Wish, lead: str | None, banned: BannedWords | None
 ) -> Thought | None:
-    """Return the thought that a model writes before its answer; ``None``: it writes none, or none is told apart.
+    """Return the thought before an answer; ``None`` if there is none, or if it is not separated from the answer.
 
     Args:
         model: The model, with all its tokens.
         prompt: The conversation.
-        wish: What is asked for.
-        lead: What the form of calls writes before them in place of an answer, where calls alone are written.
-        banned: What neither the thought nor the answer may contain.
+        wish: The parsed request.
+        lead: The text that the form of calls has before them instead of an answer, if only calls are written.
+        banned: The banned words of the thought and the answer.
 
     Raises:
         Refused: The request cannot have a thought.
@@ -97,11 +97,11 @@ def thought_before(
 
 
 def _form(model: Model, prompt: Sequence[int], wish: Wish) -> ThoughtForm | None:
-    """The form of the thought that is written behind a prompt; ``None``: none is."""
+    """The form of the thought after a prompt; ``None`` if there is none."""
     form = thought_of(model)
     if form is None or getattr(prompt, "begun", None) is not None or form.is_off_in(getattr(prompt, "text", "")):
         return None
-    # Else the template may only pass on the thoughts of earlier answers.
+    # Else the template may only write the thoughts of earlier answers.
     thinks = form.is_usual or special_in(model, form.begin) or special_in(model, form.end)
     return form if thinks or wish.thought.is_apart else None
 
@@ -116,7 +116,7 @@ def _without_thought(model: Model, wish: Wish) -> Sequence[int]:
 
 
 def _knows_effort(model: Model, wish: Wish) -> bool:
-    """Whether a chat template writes how much the model is to think."""
+    """Whether a chat template writes the effort of thinking."""
     try:
         return len({tuple(_rendered(model, wish, reasoning_effort=each)) for each in _EFFORTS}) > 1
     except SfgenError:

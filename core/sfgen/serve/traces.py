@@ -1,7 +1,7 @@
-"""A trace of the texts of a request, streamed while they are written: each token with its likeliest rivals, what the
-mask took, jump-forward tokens and rollbacks.
+"""Stream a trace of a request's texts while they are written: each token with the likeliest others, the effect of the
+mask, jump-forward tokens and rollbacks.
 
-The lines have the format of a trace (``sfgen/trace/FORMAT.md``): who keeps them can replay them.
+The lines have the format of a trace (``sfgen/trace/FORMAT.md``), so they can be saved and replayed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from sfgen.vocabulary import Vocabulary
 
 MEDIA_TYPE = "application/jsonl"
 
-_LONGEST_NAME = 80  # characters of a schema, grammar or template that is called by its own text
+_LONGEST_NAME = 80  # the most characters of a schema, grammar or template whose text is its own name
 
-_CHAT, _PROMPT = "of a conversation", "of a prompt"  # no identifiers: errors leave them out of paths
+_CHAT, _PROMPT = "of a conversation", "of a prompt"  # with blanks: errors leave them out of paths
 
 TraceRequest: TypeAlias = Annotated[
     Annotated[ChatRequest, Tag(_CHAT)] | Annotated[CompletionRequest, Tag(_PROMPT)],
@@ -40,10 +40,10 @@ TraceRequest: TypeAlias = Annotated[
 
 
 def refuse_untraced(body: TraceRequest) -> None:
-    """Refuse what the lines of a trace do not tell.
+    """Refuse fields that make no sense with a trace.
 
     Raises:
-        Refused: Log-probabilities, which stand in it for each token, or a whole answer.
+        Refused: The request asks for log-probabilities, which a trace always has, or for a whole answer.
     """
     if body.logprobs is not None and body.logprobs is not False:  # 0 asks for those of the tokens alone
         raise Refused(
@@ -84,7 +84,7 @@ def scenes_of(
 
 
 def _text_of(vocabulary: Vocabulary, prompt: str | Sequence[int]) -> str:
-    """The text of a prompt; tokens that are no text have their names in it."""
+    """The text of a prompt; special tokens are written by their names."""
     if isinstance(prompt, str):
         return prompt
     tokens = ((vocabulary.tokens[token], token) for token in prompt)
@@ -104,7 +104,7 @@ def _facts(own: OwnConstraint, index: Index) -> ConstraintFacts:
 async def trace_lines(
     texts: Sequence[RunningText], scenes: Sequence[Scene], told: Callable[[SfgenError], SfgenError]
 ) -> AsyncIterator[bytes]:
-    """The lines of some texts as they happen; ``told`` is an error as clients are told of it."""
+    """The lines of some texts while they are written; ``told`` turns an error into the one for clients."""
     written = _Written()
 
     async def follow(text: RunningText, tracer: Tracer) -> None:
@@ -128,7 +128,7 @@ async def trace_lines(
 
 
 class _Written:
-    """The lines that were written and not yet taken, as a file to write to."""
+    """A file for writing whose lines wait until they are taken."""
 
     def __init__(self) -> None:
         self._lines = bytearray()
@@ -142,10 +142,10 @@ class _Written:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is left to be done."""
+        """Do nothing: lines are taken at once."""
 
     def ended(self) -> None:
-        """Note that a text has come to its end."""
+        """Note the end of a text."""
         self._ended += 1
         self._has_more.set()
 

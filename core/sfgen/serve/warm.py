@@ -1,7 +1,7 @@
-"""What the first requests would load, loaded when a server begins: short texts are written, with made-up scores.
+"""Load at a server's start all that the first requests would load, by writing short texts with made-up scores.
 
-Kernels, and tables of the characters that bans tell apart, take a second in all, for parts of which every stream would
-stand. The processes of the pool compile what is written, as they do for requests; no model is asked for scores.
+Loading kernels and tables of characters takes a second in all, and parts of it would stop every stream. The processes
+of the pool compile the constraints of these texts, as for requests; no model is asked for scores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfgen.serve.constraints import Constraints
 from sfgen.serve.judge import Ban
 
 TOKENS = 24
-"""The tokens of each text."""
+"""The number of tokens of each text."""
 
 _WORDS = Ban(("e", "is not"), (), "substring", ignore_case=True, normalize=False, allow=())
 _PATTERN = Ban((), ("[aeiou][a-z]?,",), "substring", ignore_case=True, normalize=False, allow=())
@@ -43,7 +43,7 @@ _LOG = logging.getLogger("sfgen.serve")
 
 
 async def warm(constraints: Constraints, models: Iterable[Model]) -> None:
-    """Load what requests to some models need; what goes wrong here is told to whoever asks for the same."""
+    """Load all that requests to some models need; errors are ignored here, since such a request will report them."""
     for model in models:
         for own, ban in REHEARSED:
             try:
@@ -52,11 +52,11 @@ async def warm(constraints: Constraints, models: Iterable[Model]) -> None:
                     await asyncio.to_thread(_write, model, *given)
             except (SfgenError, MemoryError) as error:
                 _LOG.debug("not warm: %s", error)
-    gc.freeze()  # hundreds of thousands of objects, which the collector would walk in the middle of a text
+    gc.freeze()  # else the collector would walk hundreds of thousands of objects in the middle of a text
 
 
 def _write(model: Model, index: Index | None, banned: BannedWords | None, clean: Index | None) -> None:
-    """Write a text of likely and unlikely tokens alike."""
+    """Write a text of tokens that are all equally likely."""
     config = GenerationConfig(index=index, banned=banned, max_tokens=TOKENS, sampler=Sampler(1.0, seed=0))
     text = loop_of(model, [], config, without=lambda *_: clean).run()
     scores: Scores = np.zeros(len(vocabulary_of(model)), np.float32)

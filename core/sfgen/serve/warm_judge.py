@@ -1,4 +1,5 @@
-"""Imported once by the process that those who judge are forked from: it has all that they need loaded."""
+"""Imported by the process from which the processes of the pool are forked, so that all that they need is loaded
+once."""
 
 import json
 from contextlib import suppress
@@ -6,7 +7,7 @@ from contextlib import suppress
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve.judge import judged
 
-with suppress(Exception):  # then each of them tries it again
+with suppress(Exception):  # on an error each process tries it again
     judged(OwnConstraint("regex", json.dumps("[a-c]+|x{2,3}")))
     judged(OwnConstraint("choices", json.dumps(["a", "b"])))
     judged(OwnConstraint("schema", json.dumps({"properties": {"a": {"type": "number"}, "b": {"pattern": "^a+$"}}})))

@@ -1,4 +1,4 @@
-"""A wish: what a request asks for, in the library's words."""
+"""Turn the fields of a request into parameters of the library."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _SPACED = re.compile(r"\S+( \S+)*")
 
 @dataclass(frozen=True)
 class Calling:
-    """Calls of functions that a request lets a model write.
+    """The function calls that a request lets a model write.
 
     Attributes:
-        tools: Those that may be called.
-        is_free: Whether the model chooses to call any.
+        tools: The functions that may be called.
+        is_free: Whether the model may also call none.
         most: The most calls; ``None``: any number.
     """
 
@@ -49,13 +49,13 @@ class Calling:
     most: int | None
 
     def constraint(self, form: ToolForm | None) -> OwnConstraint:
-        """Return the calls in the form of a model's chat template as a constraint; ``None``: it has no form.
+        """Return the calls as a constraint, in the form of a model's chat template; ``None`` if it has none.
 
         Raises:
-            Refused: Where a call begins in a free text cannot be told.
+            Refused: Calls are written between free text, and nothing marks their begin.
         """
         if self.is_free and (form is None or not form.begin):
-            why = "the chat template of this model has no form in which a model tells that it calls a tool"
+            why = "the chat template of this model has no form for tool calls"
             raise Refused(why, "tool_choice", hint='Give "required", the name of a function, or "none".')
         form = form or NAMED["json"]
         told = {
@@ -63,21 +63,20 @@ class Calling:
             "tool_format": plain_form(form),
             "at_most": 1 if form.separator is None and not self.is_free else self.most,
             "in_text": self.is_free,
-            "ends_text": self.is_free and self.most is not None,  # else a second row could follow after some text
+            "ends_text": self.is_free and self.most is not None,  # else more calls could follow after some text
         }
         return OwnConstraint("tools", json.dumps(told))
 
 
 @dataclass(frozen=True)
 class ThoughtWish:
-    """What a request says of the thought.
+    """The part of a request about the thought.
 
     Attributes:
-        is_apart: Whether it is told apart from the answer; ``None``: where the chat template tells that the model
-            thinks.
-        is_told: Whether it is told at all.
-        effort: How much the model is to think, ``none`` among others; ``None``: as it is used to.
-        most: The most tokens of it; ``None``: as many as the answer leaves.
+        is_apart: Whether it is separated from the answer; ``None``: if the chat template shows that the model thinks.
+        is_told: Whether the answer includes it.
+        effort: The effort of thinking, such as ``none``; ``None``: the default of the template.
+        most: The most tokens of the thought; ``None``: all that the answer does not need.
     """
 
     is_apart: bool | None = None
@@ -87,7 +86,7 @@ class ThoughtWish:
 
     @classmethod
     def of(cls, body: ChatRequest) -> ThoughtWish:
-        """Read what a chat says.
+        """Read the fields of a chat.
 
         Raises:
             Refused: Two fields ask for different things.
@@ -115,22 +114,22 @@ class ThoughtWish:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a request asks of each of its texts.
+    """The parameters of all texts of a request.
 
     Attributes:
-        constraint: What the text must match.
-        config: Parameters of ``GenerationConfig`` besides.
-        ban: What the text must not contain.
+        constraint: The constraint of the text.
+        config: Further parameters of ``GenerationConfig``.
+        ban: The banned words of the text.
         never: The ids of tokens that are never written.
-        max_tokens: The most tokens; ``None``: what the context leaves.
-        samples: How many texts.
-        top_logprobs: How many likeliest tokens are told at each; ``None``: no log-probabilities.
+        max_tokens: The most tokens; ``None``: as many as fit into the context.
+        samples: The number of texts.
+        top_logprobs: The number of likeliest tokens in the answer at each token; ``None``: no log-probabilities.
         messages: The conversation; empty for completions.
         variables: Variables of the chat template.
-        fields: The field that each parameter came from, for errors.
-        tools: The tools that the chat template is told of.
-        calling: The calls of these that are written; ``None``: none are.
-        thought: What is said of the thought before the answer.
+        fields: The field of the request for each parameter, for errors.
+        tools: The tools for the chat template.
+        calling: The calls of these that may be written; ``None``: none.
+        thought: The part about the thought before the answer.
     """
 
     constraint: OwnConstraint | None
@@ -148,7 +147,7 @@ class Wish:
     thought: ThoughtWish = field(default_factory=ThoughtWish)
 
     def field_of(self, error: SfgenError) -> str | None:
-        """Return the field that an error is about; ``None``: that is not known."""
+        """Return the field that caused an error; ``None`` if unknown."""
         if isinstance(error, Refused):
             return error.param
         for kind, name in (
@@ -156,7 +155,7 @@ class Wish:
             (BannedWordsError, "banned"),
             (InputError, "prompt"),
             (SlowMask, "index"),
-            (PatternError, "patterns"),  # a pattern that the text must match was compiled before
+            (PatternError, "patterns"),  # the pattern of the constraint was compiled before
         ):
             if isinstance(error, kind):
                 return self.fields.get(name)
@@ -166,10 +165,10 @@ class Wish:
 
 
 def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
-    """Read what a request asks for.
+    """Read the fields of a request.
 
     Raises:
-        Refused: A field that would change the text is not known, or two ask for different things.
+        Refused: A field that would change the text is not supported, or two fields contradict each other.
         SfgenError: A part of it cannot be read.
     """
     refuse_unknown(body, "")
@@ -190,7 +189,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     config = _sampling(body, own) | _writing(body, own, fields)
     if constraint is not None and "stop" in config:
         raise Refused(
-            f"stop and {fields['index']} cannot be used together: a constraint says itself where the text ends",
+            f"stop and {fields['index']} cannot be used together: a constraint itself determines the end of the text",
             "stop",
             "conflict",
             "Leave stop out.",
@@ -228,7 +227,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
 
 
 def _described(body: ChatRequest) -> Tools:
-    """The tools of a chat, as chat templates are told of them."""
+    """The tools of a chat, in the form that chat templates take."""
     kept = {"type", "function", "name", "description", "parameters"}
     told = [tool.model_dump(exclude_none=True) for tool in body.tools or ()]
     return [{**tool, "function": {name: tool["function"][name] for name in tool["function"] if name in kept}}
@@ -236,7 +235,7 @@ def _described(body: ChatRequest) -> Tools:
 
 
 def _calling(body: ChatRequest, tools: Tools) -> Calling | None:
-    """The calls that a chat lets a model write, of the tools that it describes.
+    """The calls that a chat lets a model write.
 
     Raises:
         Refused: There is no such tool.
@@ -257,7 +256,7 @@ def _calling(body: ChatRequest, tools: Tools) -> Calling | None:
 
 
 def _named(tools: Tools, choices: Sequence[NamedTool], path: str) -> Tools:
-    """Those of the tools that have one of some names.
+    """The tools with given names.
 
     Raises:
         Refused: No tool has one of them.
@@ -298,7 +297,7 @@ def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnCons
         if value is None:
             continue
         if kind == "schema" and isinstance(value, str) and value.strip()[:1] not in ("{", "t", "f"):
-            raise Refused(f"{name} is a text, and not JSON Schema", name, "invalid_value", "Give it as an object.")
+            raise Refused(f"{name} is a text, not a JSON Schema", name, "invalid_value", "Give it as an object.")
         yield name, _data(kind, value)
     record = own.model_dump(by_alias=True, exclude_none=True, include=_OF_RECORDS)
     try:
@@ -312,7 +311,7 @@ def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnCons
 
 
 def _of_form(form: ResponseFormat) -> tuple[str, OwnConstraint]:
-    """The constraint of a form of JSON, by its field."""
+    """The constraint of a ``response_format``, by its field."""
     if form.json_schema is not None and (form.type == "json_object" or form.schema_ is not None):
         why = "response_format has json_schema beside " + ("schema" if form.schema_ is not None else "json_object")
         raise Refused(why, "response_format.json_schema", "conflict", "Leave one out.")
@@ -341,7 +340,7 @@ def _sampling(body: TextRequest, own: OwnKeys) -> dict[str, Any]:
     seeds = {seed for seed in (body.seed, own.seed) if seed not in (None, -1)}
     if len(seeds) > 1:
         raise Refused("seed and sfgen.seed differ", "sfgen.seed", "conflict", "Leave one out.")
-    if seeds and found["temperature"] > 0:  # else nothing is drawn
+    if seeds and found["temperature"] > 0:  # at temperature 0 nothing is drawn
         found["seed"] = seeds.pop()
     biases = {token: bias for token, bias in _biases(body) if bias is not False}
     if biases:
@@ -357,7 +356,7 @@ def _sampling(body: TextRequest, own: OwnKeys) -> dict[str, Any]:
 
 
 def _biases(body: TextRequest) -> Iterator[tuple[int, float | Literal[False]]]:
-    """The biases of tokens; false: it is never written."""
+    """The biases of tokens; ``False`` for a token that is never written."""
     given = body.logit_bias or {}
     for token, bias in given.items() if isinstance(given, dict) else given:
         if isinstance(token, str) and not (token.isascii() and token.isdigit()):
@@ -365,12 +364,12 @@ def _biases(body: TextRequest) -> Iterator[tuple[int, float | Literal[False]]]:
                 f"logit_bias has the key {token!r:.60}, which is not the id of a token", "logit_bias", "invalid_value"
             )
         if int(token) < 0:
-            raise Refused(f"logit_bias names the token {token}, which is none", "logit_bias", "invalid_value")
+            raise Refused(f"logit_bias names the token {token}, which does not exist", "logit_bias", "invalid_value")
         yield int(token), bias
 
 
 def _writing(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> dict[str, Any]:
-    """How the text is written."""
+    """The parameters of the decode loop."""
     tokens = ("banned_tokens", "custom_token_bans")
     fields["never"] = next((name for name in tokens if getattr(body, name)), "logit_bias")
     fields |= {"strategy": "sfgen.strategy", "heal": "sfgen.healing", "stop": "stop"}
@@ -385,7 +384,7 @@ def _writing(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> dict[st
 
 
 def _limit(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> int | None:
-    """The least of the limits of tokens, and note its field."""
+    """Return the smallest of the limits of tokens, and note its field."""
     given = {"max_tokens": body.max_tokens, "sfgen.max_tokens": own.max_tokens}
     if isinstance(body, ChatRequest):
         given["max_completion_tokens"] = body.max_completion_tokens
@@ -395,7 +394,7 @@ def _limit(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> int | Non
 
 
 def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
-    """The messages of a chat, those that all of it begins with first."""
+    """The messages of a chat, after those of ``sfgen.messages``."""
     if not isinstance(body, ChatRequest):
         if own.messages is not None:
             raise Refused("sfgen.messages is for a chat", "sfgen.messages", hint="Ask /v1/chat/completions.")
@@ -416,10 +415,10 @@ def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
 
 
 def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
-    """What the text must not contain.
+    """The ban of a request.
 
-    The texts of other servers are banned wherever they stand, in upper and lower case, as these servers do, and
-    whatever stands between their words; ours are words. The options count for all of them.
+    Texts in other servers' fields are banned at any place, in upper and lower case, as in these servers, whatever
+    separates their words; those in ``sfgen.ban`` are words. The options hold for all of them.
     """
     given = {
         "banned_strings": _listed(body.banned_strings),
@@ -431,7 +430,7 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     patterns = [*_listed(body.banned_regex), *(f"(?i){each}" for each in _listed(body.banned_regex_case_insensitive))]
     given |= {"sfgen.ban": words, "banned_regex": _listed(body.banned_regex), "banned_regex_case_insensitive": patterns}
     fields["banned"] = next((name for name, listed in given.items() if listed), "sfgen.ban")
-    fields["max_rollbacks"] = fields["banned"]  # too many are its fault
+    fields["max_rollbacks"] = fields["banned"]  # an error about too many rollbacks is about this field
     fields["patterns"] = next((name for name in given if "regex" in name and given[name]), fields["banned"])
     for name, listed in given.items():
         if "" in listed:
@@ -449,10 +448,10 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
         if own.match is not None or (match == "substring" and _SPACED.fullmatch(text)):
             words.append(_literal(text))
         else:
-            # White space counts that no word has, and the words of the list beside it are whole ones.
+            # Such a text may have white space that no word has, and the words of the list beside it are whole words.
             if own.normalize:
                 raise Refused(
-                    "sfgen.normalize is for words, and a banned text is none", "sfgen.normalize", "conflict",
+                    "sfgen.normalize is for words, not for banned texts", "sfgen.normalize", "conflict",
                     "Give sfgen.match, too.",
                 )  # fmt: skip
             patterns.append(f"(?i:{re.escape(text)})" if ignore_case else re.escape(text))
@@ -460,7 +459,7 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
 
 
 def _literal(text: str) -> str:
-    """A text as a word without a star at its end, which would mean any ending."""
+    """A text as a word in which a star at the end does not mean any ending."""
     return text.replace("*", r"\*")
 
 
@@ -471,7 +470,7 @@ def _never(body: TextRequest) -> Iterator[int]:
         for token in _listed_tokens(getattr(body, name), name):
             if isinstance(token, int):
                 if token < 0:
-                    raise Refused(f"{name} has {token}, which is no token", name, "invalid_value")
+                    raise Refused(f"{name} has {token}, which is not a token", name, "invalid_value")
                 yield token
 
 
@@ -481,7 +480,9 @@ def _listed_tokens(value: Any, name: str = "banned_tokens") -> Sequence[str | in
         return value or ()
     items = [item.strip() for item in value.split(",") if item.strip()]
     if not all(item.isascii() and item.isdigit() for item in items):
-        raise Refused(f"{name} is one text", name, "invalid_value", "Give a list of texts, or of the ids of tokens.")
+        raise Refused(
+            f"{name} is one text, not a list", name, "invalid_value", "Give a list of texts, or of the ids of tokens."
+        )
     return [int(item) for item in items]
 
 
@@ -492,7 +493,7 @@ def _listed(value: list[str] | str | None) -> list[str]:
 
 
 def _logprobs(body: TextRequest) -> int | None:
-    """How many likeliest tokens are told."""
+    """The number of likeliest tokens in the answer."""
     if isinstance(body, CompletionRequest):
         return body.logprobs
     assert isinstance(body, ChatRequest)
