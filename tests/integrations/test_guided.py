@@ -67,7 +67,7 @@ def test_a_thought_before_the_pattern() -> None:
             assert marker
             assert matches("[0-3]{2}!", rest)
             assert len(thought.decode("utf-8", "replace")) <= 5 * 10
-    with pytest.raises(UsageError, match="cannot keep to banned words where a thought"):
+    with pytest.raises(UsageError, match="cannot keep banned words out of a text with a thought"):
         generate(GuidedLogitsProcessor(source, banned=["talk"]), TEXTS)
 
 
@@ -267,7 +267,7 @@ def test_going_back_into_the_same_text_is_refused() -> None:
     scores, ids = torch.zeros(1, 64), torch.tensor([[1, 4, 4, 4]])
     for length in (1, 2, 3, 4):
         processor(ids[:, :length], scores)
-    with pytest.raises(UsageError, match="cannot be told whether a new text begins"):
+    with pytest.raises(UsageError, match="cannot be determined whether a new text begins"):
         processor(ids[:, :3], scores)
     processor.reset()
     processor(ids[:, :3], scores)
@@ -426,8 +426,8 @@ def test_healing_is_refused_by_name() -> None:
     """The tokens of a prompt are read before a processor is asked."""
     vocabulary = Vocabulary([b"a", None], end_token_ids=[1])
     index = Index(Dfa.from_regex("a"), vocabulary)
-    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+    with pytest.raises(UsageError, match="heal cannot be used with a logits processor"):
         GuidedLogitsProcessor(index, heal=True)
-    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+    with pytest.raises(UsageError, match="heal cannot be used with a logits processor"):
         BannedWordsLogitsProcessor(["b"], vocabulary, heal=True)
     GuidedLogitsProcessor(index, heal=False)

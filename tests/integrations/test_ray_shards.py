@@ -70,7 +70,7 @@ def test_a_killed_driver_is_gone_on_with(cluster: RayCluster, prompts: Path, tmp
     written = sum(len(file.read_bytes().splitlines()) for file in (output / "texts").iterdir())
     assert written == len(PROMPTS), "what was done is not made again"
     other = Job("uniform", GenerationConfig(index="[a-z]{40}", sampler=Sampler(1.0, seed=8)), samples=2)
-    with pytest.raises(ForeignOutput, match="its seed is another"):
+    with pytest.raises(ForeignOutput, match="its seed differs"):
         write_shards(cluster, other, prompts, output, actors=1)
 
 

@@ -146,7 +146,7 @@ def test_the_order_of_names_in_a_schema_is_kept() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
-        ({"regex": "a", "schema": True}, UsageError, "regex and schema cannot be asked for together"),
+        ({"regex": "a", "schema": True}, UsageError, "regex and schema cannot be used together"),
         ({"regex": 7}, UsageError, "regex must be a text"),
         ({"choices": 7}, UsageError, "choices must be a text or a list of texts"),
         ({"choices": ["a", 7]}, UsageError, "number 2 of 2 is 7"),
@@ -164,7 +164,7 @@ def test_the_order_of_names_in_a_schema_is_kept() -> None:
         ({"schema": "[1, 2]"}, SchemaError, "an object, true or false"),
         ({"schema": ""}, SchemaError, "an object, true or false"),
         ({"grammar": 7}, UsageError, "grammar must be a text (str), not 7"),
-        ({"grammar": PAIRS, "regex": "a"}, UsageError, "regex and grammar cannot be asked for together"),
+        ({"grammar": PAIRS, "regex": "a"}, UsageError, "regex and grammar cannot be used together"),
         ({"grammar_start": "a"}, UsageError, "grammar_start needs a grammar: it says how one is read"),
         ({"grammar_format": "gbnf"}, UsageError, "grammar_format needs a grammar: it says how one is read"),
         ({"max_blanks": 1, "regex": "a"}, UsageError, "max_blanks needs a grammar: it says how one is read"),
@@ -351,7 +351,7 @@ def test_nothing_else_imports_vllm() -> None:
 
 def test_healing_is_refused_by_name() -> None:
     """The tokens of a prompt are read before a mask is asked for."""
-    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+    with pytest.raises(UsageError, match="heal cannot be used with a logits processor"):
         ConstraintRequest.read({"regex": "a", "heal": True})
     with pytest.raises(UsageError, match="heal"):
         ConstraintRequest.read({"regex": "a", "heal": "yes"})

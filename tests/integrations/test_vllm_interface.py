@@ -311,7 +311,7 @@ def test_the_second_runner(seed: int, most_drafted: int) -> None:
     ("asked", "says"),
     [
         ({"regex": "("}, "missing ), unterminated subpattern"),
-        ({"regex": "a", "choices": ["a"]}, "cannot be asked for together"),
+        ({"regex": "a", "choices": ["a"]}, "cannot be used together"),
         ({"schema": {"type": "strin"}}, "strin"),
         ({"schema": "/etc/hostname"}, ""),
         ({"grammar": "root ::= )"}, "closes nothing at line 1, column 10"),
@@ -338,7 +338,7 @@ def test_beside_structured_output_a_constraint_is_refused() -> None:
     from vllm.sampling_params import StructuredOutputsParams
 
     params = SamplingParams(extra_args={"regex": "a"}, structured_outputs=StructuredOutputsParams(regex="a"))
-    with pytest.raises(ValueError, match="beside vLLM's structured_outputs"):
+    with pytest.raises(ValueError, match="together with vLLM's structured_outputs"):
         ConstraintLogitsProcessor.validate_params(params)
 
 

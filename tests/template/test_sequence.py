@@ -152,8 +152,8 @@ def test_a_schema_ends_where_it_is_whole_for_the_first_time() -> None:
 def test_what_is_refused() -> None:
     dfa = Dfa.from_regex("a")
     for parts, says in (
-        ([], "nothing is left"),
-        (["a"], "nothing is left"),
+        ([], "there is nothing to write"),
+        (["a"], "there is nothing to write"),
         ([7], "constraint must be"),
         ([Part(dfa, "x"), Part(dfa, "x")], "two parts are named 'x'"),
         ([Template("{{x: regex a}}"), Part(dfa, "x")], "two parts are named 'x'"),
@@ -168,7 +168,7 @@ def test_what_is_refused() -> None:
             Part(dfa, **wrong)
     with pytest.raises(UsageError, match="surrogate"):
         Part(dfa, "\ud800")
-    with pytest.raises(UsageError, match=r"asks for the token <\[10\]>"):
+    with pytest.raises(UsageError, match=r"has the token <\[10\]>"):
         Sequence([Grammar.from_gbnf('root ::= "a" <[10]>')])
     with pytest.raises(UsageError, match="name"):
         Again(7)  # type: ignore[arg-type]

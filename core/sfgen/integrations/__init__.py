@@ -7,8 +7,8 @@
 * :mod:`~sfgen.integrations.ray`: jobs on a cluster.
 * :mod:`~sfgen.integrations.llm`: models for the command ``llm``, which finds it by its entry point.
 
-Both processors ask a rule of ``guided``, a constraint or a ban, for the guide of each text; ``state`` keeps it with the
-stage of its text, and ``masks`` puts token masks on the scores.
+Both processors get the guide of each text from a rule in ``guided``: a constraint or a ban. ``state`` keeps the guide
+with the stage of its text, and ``masks`` applies token masks to scores.
 
-Nothing here is imported by ``import sfgen``: these modules need the packages that they are for.
+``import sfgen`` imports none of these modules: each needs the package that it is for.
 """

@@ -1,13 +1,13 @@
-"""The rules of texts in somebody else's loop: a constraint, with or without banned words (``Guided``), or a ban alone.
+"""The rules of texts in other packages' decode loops: a constraint, with or without banned words, or a ban alone.
 
-Where the constraint is an automaton, the banned words are taken out of it. Elsewhere two guides walk side by side, and
-a token must be allowed by both. The first one is that of the constraint, whose strings have no banned word as they are
-read. The second one knows no banned text: it is that of an automaton of clean texts among which are all clean texts of
-the constraint, or else the matcher itself. The former also knows which beginnings lead to banned text only, but for
-what it forgets of the constraint: how deep rules are nested, and what is counted.
+If the constraint is an automaton, the banned words are taken out of it. Else two guides read the text, and a token must
+be allowed by both. The first is the guide of the constraint, from whose strings banned words are taken out. The second
+excludes banned text: it is the guide of an automaton that accepts all clean texts of the constraint, and perhaps
+others, or else the matcher itself. Such an automaton also shows which beginnings lead only to banned text, except where
+that depends on the depth of nested rules or on counts, which it does not have.
 
-A processor cannot take tokens back. So a token is also left out where a search shows that nothing clean can follow it;
-the search goes from token to token as long as few are allowed.
+A processor cannot take tokens back. So a token is also ruled out if a search shows that no clean text can follow it;
+the search goes on from token to token while few tokens are allowed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from sfgen.protocols import Guide, GuideSource, HasReadings, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _BYTES_KEPT = 32 << 20
-_FEW = 32  # tokens that are followed, where no more are allowed
-_MOST_STEPS = 400  # of one search
-_MOST_POSITIONS = 1_000  # whose masks are cached
+_FEW = 32  # the most allowed tokens whose continuations are searched
+_MOST_STEPS = 400  # the most steps of one search
+_MOST_POSITIONS = 1_000  # the most positions whose masks are cached
 
 
 def check_strings(constraint: object) -> None:
-    """Refuse a constraint out of which no banned words could be taken, if it writes JSON.
+    """Refuse a constraint of JSON from which the banned words could not be taken out.
 
-    A matcher reads the text, and not what its strings say.
+    A matcher reads the text of JSON, not the decoded strings in it.
     """
     if isinstance(constraint, HasReadings) and getattr(constraint, "has_values", True):
         raise UsageError(
@@ -51,7 +51,7 @@ def check_strings(constraint: object) -> None:
 
 
 class Guided:
-    """The rule of an index, which is the source of its guides."""
+    """The rule of an index, with or without banned words."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Guided:
         banned: BannedWords | None,
         max_tokens: int | None,
         *,
-        cut_at: int | None = None,  # the most tokens of a text that is cut there though it may not be complete
+        cut_at: int | None = None,  # the most tokens of a text that is cut there, complete or not
     ) -> None:
         self.vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
         if banned is not None and isinstance(source, Thought | Calls):
             raise UsageError(
-                "a logits processor cannot keep to banned words where a thought or calls are written beside the text",
+                "a logits processor cannot keep banned words out of a text with a thought or calls",
                 hint="Use sfgen.generate, or ban nothing.",
             )
         self._source = source
@@ -76,7 +76,7 @@ class Guided:
         ends = np.array(self.vocabulary.end_token_ids, dtype=np.int32)
         self._ends = packed(ends, len(self.vocabulary)) if ends.size else None
         if max_tokens is not None:
-            source.guide(max_tokens)  # an error now, and not at the first text
+            source.guide(max_tokens)  # raises an error now, not at the first text
 
     def new_texts(self) -> None:
         """Drop caches that have become large."""
@@ -121,7 +121,7 @@ class Guided:
 
 
 class WatchedGuide:
-    """A guide whose text another guide watches for banned words."""
+    """A guide whose text another guide checks for banned words."""
 
     def __init__(
         self,
@@ -136,18 +136,18 @@ class WatchedGuide:
         self._guide, self._watch, self._vocabulary, self._both = guide, watch, vocabulary, both
         self._is_limited, self._is_cut = is_limited or is_cut, is_cut
         self._taken = 0
-        # By position, and shared with forks: whether a clean end can follow, and the masks without dead tokens.
+        # By position, shared with forks: whether a clean end can follow, and the masks without dead tokens.
         self._can_end = dict[Hashable, bool]()
         self._masks = dict[Hashable, Mask]()
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text so far is complete, and clean if it ends here."""
+        """Whether the text so far is complete, and clean if it ended here."""
         return self._guide.is_accepting and self._watch.is_accepting
 
     @property
     def is_hemmed_in(self) -> bool:
-        """Whether the constraint allows some token, and the ban takes all of them."""
+        """Whether the ban excludes all tokens that the constraint allows."""
         return not self.mask().any() and bool(self._guide.mask().any())
 
     def mask(self) -> Mask:
@@ -193,7 +193,7 @@ class WatchedGuide:
         return twin
 
     def way_out(self) -> Mask | None:
-        """Return tokens after which a text that cannot go on may be broken off clean; ``None``: here, or after none."""
+        """Return tokens after which a text without continuation may end clean; ``None``: at once, or there are none."""
         if self._watch.is_accepting:
             return None
         tokens, watch, vocabulary = list[int](), self._watch.fork(), self._vocabulary
@@ -209,14 +209,14 @@ class WatchedGuide:
         return self._guide.state, self._watch.state, self._taken if self._is_limited else None
 
     def _few(self, mask: Mask) -> list[int] | None:
-        """The text tokens of a mask; ``None`` where they are many."""
+        """The text tokens of a mask; ``None`` if there are many."""
         tokens, ends = tokens_of_row(mask), self._vocabulary.end_token_ids
         return None if len(tokens) > _FEW + len(ends) else np.setdiff1d(tokens, ends).tolist()
 
     def _is_dead(self, first: int) -> bool:
-        """Whether no clean end can follow a token: all positions behind it were seen, and none is an end.
+        """Whether no clean end can follow a token: all positions after it were searched, and none is an end.
 
-        The guide is moved, and comes back. Where many tokens are allowed a clean end is taken to follow.
+        The guide is moved and returned. If many tokens are allowed, a clean end is assumed to follow.
         """
         ways, keys, seen = [iter([first])], list[Hashable](), set[Hashable]()
         while ways:
@@ -249,18 +249,20 @@ class WatchedGuide:
             return True, []
         try:
             return False, self._few(self._both.of(self._guide.mask(), self._watch.mask()))
-        except GenerationError:  # the constraint itself leads nowhere
+        except GenerationError:  # no text of the constraint goes on from here
             return False, []
 
 
 class _Intersections:
-    """Intersections of two masks, the last ones of which are cached: equal questions have one object as answer."""
+    """Intersections of two masks, with a cache of the last ones: equal arguments give the same object."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], tuple[Mask, Mask, Mask]] = OrderedDict()  # which keeps their ids alive
+        self._kept: OrderedDict[tuple[int, int], tuple[Mask, Mask, Mask]] = (
+            OrderedDict()
+        )  # holds the masks, so that their ids stay valid
 
     def of(self, mask: Mask, other: Mask) -> Mask:
-        """Return the tokens of both, as long as the first; the second is as long or longer."""
+        """Return the tokens in both masks, in the length of the first; the second must not be shorter."""
         key = id(mask), id(other)
         kept = self._kept.get(key)
         if kept is None:
@@ -315,9 +317,9 @@ class Banned:
         return BannedGuide(self, self._forbidden.begin(read_prompt(self.vocabulary, prompt)))
 
     def mask(self, row: BatchRow) -> Mask | None:
-        """Return the token mask of a row; ``None`` for one that strayed.
+        """Return the token mask of a row; ``None`` for a strayed one.
 
-        After an end token there may be more text, and it is watched as well.
+        After an end token there may be more text, which is checked, too.
         """
         return None if row.stage is Stage.STRAYED else row.guide.mask()
 
@@ -330,7 +332,7 @@ class Banned:
     # ---- for the guides --------------------------------------------------------------------------------------------
 
     def after(self, state: int, data: bytes) -> int | None:
-        """Return the state of the matcher after some bytes; ``None`` where a match is complete."""
+        """Return the state of the matcher after some bytes; ``None`` if a match is complete."""
         target = self._forbidden.next_state(state, data)
         return None if target == COMPLETE else target
 
@@ -362,11 +364,11 @@ class Banned:
 
 
 class BannedGuide(BaseGuide[int]):
-    """A guide that watches one text for banned words.
+    """A guide that checks one text for banned words.
 
-    A position is the number of the matcher's state. It reads all tokens that complete no match, also those that its
-    mask leaves out: another processor may have forced one, and what follows is to be watched. An end token need not be
-    one for ``generate``, so there is no end.
+    A position is the number of the matcher's state. The guide reads every token that does not complete a match, also
+    tokens that its mask excludes: another processor may have forced one, and the text after it must be checked. A text
+    goes on after an end token, as ``generate`` may have other end tokens.
     """
 
     def __init__(self, rule: Banned, start: int) -> None:

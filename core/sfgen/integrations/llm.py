@@ -1,4 +1,4 @@
-"""sfgen's models in ``llm``, with what a text must match as its schema and options.
+"""sfgen's models in ``llm``, with constraints as its schemas and options.
 
 ``llm install sfgen`` (or ``pip install sfgen`` beside ``llm``) makes ``llm`` find this module by its entry point:
 
@@ -7,7 +7,7 @@
     llm chat -m sfgen/gemma.gguf -o ban 'talk, listen'
 
 The models are the built-in ones and those of this machine (``sfgen.models.inventory``), by their names; each is loaded
-when it is first asked. One without a chat template, such as ``tiny``, goes on with the text of the conversation so far.
+when it is first used. A model without a chat template, such as ``tiny``, continues the text of the conversation so far.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.protocols import Model
 
 PREFIX = "sfgen/"
-"""What the names of the models begin with in ``llm``."""
+"""The prefix of the models' names in ``llm``."""
 
-_KEPT = 2  # models that are loaded
+_KEPT = 2  # the most models that stay loaded
 
 
 @llm.hookimpl
 def register_models(register: Callable[..., None]) -> None:
-    """Name the models of this machine."""
+    """Register the models of this machine."""
     for found in [*built_in_models(), *models_here()]:
         if not found.problem and not found.name.startswith("zip:"):
             register(SfgenModel(found.name), AsyncSfgenModel(found.name))
 
 
 class SfgenOptions(llm.Options):
-    """What a text must match, or must not contain, and how its tokens are chosen."""
+    """The options of a prompt: constraint, banned words and sampling."""
 
     regex: str | None = Field(default=None, description="A pattern that the whole text must match.")
     choices: str | None = Field(default=None, description="Texts of which it must be one, with commas between.")
@@ -60,7 +60,7 @@ class SfgenOptions(llm.Options):
 
 
 class _Asked:
-    """What both kinds of models have: how a prompt becomes parameters, and events become text."""
+    """The common part of both classes: turns a prompt into parameters, and events into text."""
 
     can_stream = True
     supports_schema = True
@@ -91,7 +91,7 @@ class _Asked:
             return "\n\n".join(message["content"] for message in messages)
 
     def _text(self, event: Event, response: Any) -> str:
-        """The text of an event; the last one tells how many tokens there were."""
+        """The text of an event; the last event has the number of tokens."""
         if isinstance(event, Finished):
             response.set_usage(input=event.result.prompt_tokens, output=len(event.result.token_ids))
         return event.text if isinstance(event, TextReleased) else ""
@@ -117,7 +117,7 @@ class SfgenModel(_Asked, llm.Model):
 
 
 class AsyncSfgenModel(_Asked, llm.AsyncModel):
-    """The same for an event loop: the text is written in a thread."""
+    """A model of sfgen for an event loop: the text is generated in a thread."""
 
     class Options(SfgenOptions, llm.AsyncModel.Options):
         """The options of a prompt."""

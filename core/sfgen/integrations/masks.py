@@ -1,4 +1,4 @@
-"""Token masks on the device of the scores, and what they leave of the scores."""
+"""Copy token masks to the device of the scores, and mask scores by them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfgen.protocols import Mask
 
 _BYTES_KEPT = 64 << 20
 
-_MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows, by hundreds or a few thousand
+_MOST_ROWS_OVER = 4096  # output layers are padded to a round number of rows, by hundreds or a few thousand
 
 
 def widest(size: int) -> int:
@@ -26,7 +26,7 @@ class Caps:
     """A cache of token masks as tensors, up to 64 MiB.
 
     A *cap* is plus infinity where a token is allowed and minus infinity where not. The minimum of cap and scores is the
-    masked scores, and takes a tenth of the time of a choice by truth values.
+    masked scores, and takes a tenth of the time of a selection by booleans.
     """
 
     def __init__(self, scores: Tensor) -> None:

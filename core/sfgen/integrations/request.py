@@ -1,15 +1,14 @@
 """The constraint of a request to a server, and its text: a pattern, choices, a schema or a grammar, and banned words.
 
-A request comes from somebody who may not read the server's files: the text of a schema is JSON or the short form here,
-and that of a grammar the grammar itself, and never the name of a file.
+A request comes from a client that may not read the server's files: so a schema is JSON or the short form, and a grammar
+is its text, never the name of a file.
 
-A server has no way to let one request fail in the middle of a batch: an error there ends them all. So faults of a
-request are told before (``ConstraintRequest.check``), and those that show only with the vocabulary or the prompt are
-written into the log:
+A server cannot let one request of a batch fail: an error there ends them all. So faults of a request are reported
+before (``ConstraintRequest.check``), and faults that depend on the vocabulary or the prompt are logged:
 
 * The limit is too small for any text: the text is written all the same, and the server cuts it at the limit.
-* Only banned text could follow, which was not foreseen: the text ends before it is complete.
-* Anything else, such as a pattern that no token can write: the text ends at once.
+* Only banned text could follow, which was not known before: the text ends incomplete.
+* Any other fault, such as a pattern that no token can write: the text ends at once.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ BAN = "ban"
 
 _OF_GRAMMARS = ("grammar_start", "grammar_format", "max_blanks")
 
-_KEPT = 64  # constraints, and lists of banned words
+_KEPT = 64  # the number of constraints that are cached, and of lists of banned words
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class ConstraintRequest:
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None) -> ConstraintRequest | None:
-        """Read the constraint from the arguments of a request; ``None`` where they have none.
+        """Read the constraint from the arguments of a request; ``None`` if they have none.
 
         >>> ConstraintRequest.read({"regex": "[0-9]+", "ban": ["13"], "seed": 1})
         ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',), grammar=None)
@@ -78,7 +77,7 @@ class ConstraintRequest:
         refuse_healing(wanted.get("heal"))
         constraints = [name for name in CONSTRAINTS if name in wanted]
         if len(constraints) > 1:
-            raise UsageError(f"{' and '.join(constraints)} cannot be asked for together", hint="Give one of them.")
+            raise UsageError(f"{' and '.join(constraints)} cannot be used together", hint="Give one of them.")
         options = {name: wanted[name] for name in _OF_GRAMMARS if name in wanted}
         if options and "grammar" not in wanted:
             name = next(iter(options))
@@ -103,7 +102,7 @@ class ConstraintRequest:
         return None if self.banned is None else _banned_words(self.banned)
 
     def check(self) -> None:
-        """Check what needs neither vocabulary nor prompt."""
+        """Check all that depends neither on the vocabulary nor on the prompt."""
         constraint, banned = self.constraint, self.banned_words
         if isinstance(constraint, JsonSchema):
             _ = constraint.network
@@ -119,7 +118,7 @@ class ConstraintRequest:
 
 
 def _schema_text(schema: object) -> str:
-    """A schema as text, in one form; its names keep their order, in which they are written."""
+    """A schema as text, in one form; its names keep their order, which is that of the output."""
     if isinstance(schema, str):
         return schema.strip(" \t\r\n")
     if not isinstance(schema, Mapping | bool):
@@ -167,7 +166,7 @@ _log = logging.getLogger(__name__)
 
 
 class MasksTokens(Protocol):
-    """A text, seen from the loop that writes it."""
+    """The masks of one text, for the loop that writes it."""
 
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
         """Return the token mask after some tokens, uint32 ``[words]``; ``None``: everything is allowed."""
@@ -176,7 +175,7 @@ class MasksTokens(Protocol):
 class RequestText:
     """One text of a request.
 
-    It moves, forth or back, to whatever tokens it is given.
+    It follows the given tokens, forward or back.
     """
 
     def __init__(self, rule: Rule, prompt: Sequence[int], ends: Mask) -> None:
@@ -185,13 +184,14 @@ class RequestText:
         self._ends = ends
         self._row = BatchRow(rule.guide(prompt))
         self._tokens: list[int] = []
-        self._taken = 0  # by the guide: all of the tokens, or those before the one that it refused
+        self._taken = 0  # number of tokens that the guide has read: all, or those before a refused one
         self._told = False
 
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
         """Return the token mask after some tokens.
 
-        An end token is allowed where these tokens are not, and a token that keeps the end clean where nothing is.
+        End tokens are allowed if these tokens are not; if no token is allowed, a token after which the text may end
+        clean.
         """
         self._go_to([*written, *drafted])
         if self._row.stage is Stage.STRAYED and self._taken < len(written) and not self._told:
@@ -209,7 +209,7 @@ class RequestText:
         return self._ends if way_out is None else way_out
 
     def _go_to(self, tokens: list[int]) -> None:
-        """Bring the guide behind these tokens."""
+        """Move the guide to the position after these tokens."""
         known = len(self._tokens)
         if tokens[:known] != self._tokens:
             pairs = zip(tokens, self._tokens, strict=False)
@@ -224,7 +224,7 @@ class RequestText:
         """Keep the first ``count`` tokens."""
         del self._tokens[count:]
         if count > self._taken:
-            return  # the token that was refused is still there
+            return  # the refused token is still in the text
         self._row.guide.rollback(self._taken - count)
         self._taken = count
         ended = not self._end_tokens.isdisjoint(self._tokens)
@@ -273,7 +273,7 @@ class RequestTexts:
             index, banned = self._index(replace(request, banned=None)), request.banned_words
             return Guided(index, banned, None, cut_at=limit) if is_cut else Guided(index, banned, limit)
         ban = self._ban(request)
-        if ban.is_full:  # texts that are not finished go on with the old one
+        if ban.is_full:  # unfinished texts keep the old one
             self._ban.cache_clear()
             ban = self._ban(request)
         return ban.limited(limit)
@@ -286,7 +286,7 @@ class RequestTexts:
 
     def _make_ban(self, request: ConstraintRequest) -> Banned:
         banned = request.banned_words
-        assert banned is not None  # a request asks for something
+        assert banned is not None  # a request has a constraint or a ban
         return Banned(banned, self._vocabulary, None)
 
 

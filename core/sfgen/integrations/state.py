@@ -1,4 +1,4 @@
-"""The state of a text in somebody else's loop, and the rule that a loop asks for masks."""
+"""The state of a text in another package's decode loop, and the interface of rules that give masks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RowGuide(Protocol):
         """Return the token mask."""
 
     def advance(self, token_id: int) -> None:
-        """Read a token; a ``UsageError`` where it is not allowed."""
+        """Read a token; raise ``UsageError`` if it is not allowed."""
 
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` steps."""
@@ -46,7 +46,7 @@ class BatchRow:
     """A text in a row of a batch.
 
     Attributes:
-        guide: Its position, as long as it has not strayed.
+        guide: Its guide, unless it has strayed.
         stage: Its stage.
     """
 
@@ -80,11 +80,11 @@ class Rule(Protocol):
     def mask(self, row: BatchRow) -> Mask | None:
         """Return the token mask of a row; ``None``: everything is allowed.
 
-        A mask that is the same object is an equal mask.
+        The same object always means the same mask.
         """
 
     def dead_end(self, guide: RowGuide) -> str:
-        """Say in one line why nothing may follow."""
+        """Say in one line why no token may follow."""
 
 
 def refuse_healing(heal: object) -> None:
@@ -97,6 +97,6 @@ def refuse_healing(heal: object) -> None:
     """
     if heal is not None and arguments.flag("heal", heal):
         raise UsageError(
-            "heal cannot be asked of a logits processor: the tokens of the prompt are read before it is",
-            hint="Use sfgen.generate, or end the prompt without white space and inside no word.",
+            "heal cannot be used with a logits processor, which is called after the prompt was read",
+            hint="Use sfgen.generate, or end the prompt at the end of a word, without white space.",
         )

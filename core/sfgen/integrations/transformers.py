@@ -8,26 +8,26 @@ r"""Processors for ``model.generate(...)`` of transformers.
 They look at the ids alone, so they work with batches, padding on either side, greedy search, sampling, beams and
 several sequences for a prompt. Scores of tokens that may not follow become minus infinity; the others stay as they are.
 
-* **The limit.** ``generate`` cuts a text at ``max_new_tokens`` and tells nobody. Give the processor the same number as
-  ``max_tokens``: then every text is complete by then. Without it, a text that is cut may be the beginning of a match
-  only, or end in a banned word that would have become another one (``talk`` of *talking*).
+* **The limit.** ``generate`` cuts a text at ``max_new_tokens``, a number that processors cannot see. Give the processor
+  the same number as ``max_tokens``: then every text is complete in time. Without it, a text that is cut may be an
+  incomplete match, or end in a banned word that would have become another one (``talk`` of *talking*).
 * **The end.** The end tokens are those of the vocabulary, all of them. ``Vocabulary.from_pretrained`` reads all that
-  the files of a model name; ``generate`` stops at those of its generation configuration, and behind another one it
-  goes on with end tokens. Give it the same: ``eos_token_id=list(vocabulary.end_token_ids)``.
+  the files of a model name; ``generate`` stops at those of its generation configuration, and after any other end token
+  it writes only end tokens. Give it the same: ``eos_token_id=list(vocabulary.end_token_ids)``.
 * **One call after another.** A processor can be used again, as it sees from the ids that a new text begins. There is
-  one case in which it cannot: the prompt is exactly what the last call returned (or that and one more token). That is
-  the same text going on; to begin a new one, call ``reset()`` before. Where it cannot be told at all, it is an error.
+  one case in which it cannot: the prompt is exactly what the last call returned (or that and one more token). That
+  counts as the same text; to begin a new one, call ``reset()`` before. If it cannot be determined, an error is raised.
   A processor is for one ``generate`` at a time; the index in it can be shared by many.
-* **Other processors.** Those that run after it must not allow anything again. If those before it forbid all that it
-  allows (``min_new_tokens`` beside a short pattern, ``forced_bos_token_id``), that is a ``DeadEnd``.
+* **Other processors.** Processors after it must not raise scores of minus infinity. If processors before it exclude all
+  tokens that it allows (``min_new_tokens`` beside a short pattern, ``forced_bos_token_id``), that is a ``DeadEnd``.
 * **Beams.** If fewer texts match than beams are asked for, transformers fills up with repeated texts or empty rows;
   their ``sequences_scores`` are below -1e6.
-* **Encoder-decoder models** work: what the decoder starts with is the prompt. Assisted generation and continuous
+* **Encoder-decoder models** work: the decoder's first tokens are the prompt. Assisted generation and continuous
   batching (``generate_batch``) do not.
 
 ``generate`` calls a processor before each token with the ids of all rows: the prompt, and what was written. It does not
-say where the prompt ends, nor when a new text begins, and a beam search copies and exchanges the rows of a prompt. So
-``RowTracker`` looks the state of a row up by its ids: without the last they are those of a row of the call before.
+pass the end of the prompt or the begin of a new text, and a beam search copies and exchanges the rows of a prompt. So
+``RowTracker`` finds the state of a row by its ids: without the last one they equal those of a row of the previous call.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class _Processor(LogitsProcessor):
             scores: float ``[rows, width]``, logits or log-probabilities, on any device.
 
         Returns:
-            The same with minus infinity for what may not follow: float ``[rows, width]``, a new tensor.
+            The scores, with minus infinity for tokens that may not follow: float ``[rows, width]``, a new tensor.
 
         Raises:
-            DeadEnd: Nothing may follow in some row.
+            DeadEnd: No token may follow in some row.
             UsageError: The scores are not those of the vocabulary, or it cannot be determined whether new texts begin.
         """
         caps = self._caps_for(input_ids, scores)
@@ -91,7 +91,7 @@ class _Processor(LogitsProcessor):
         for number in dead_rows(allowed):
             if rows[number].stage is Stage.OPEN:
                 raise self._dead_end(input_ids, rows[number], number, caps)
-            allowed[number] = scores[number]  # it is over: something must be left, and what that is does not matter
+            allowed[number] = scores[number]  # the row has ended: some scores must remain, any will do
         return allowed
 
     def _caps_for(self, input_ids: Tensor, scores: Tensor) -> Caps:
@@ -110,7 +110,7 @@ class _Processor(LogitsProcessor):
         return caps
 
     def _check_width(self, width: int) -> None:
-        """An output layer may have more rows than there are tokens, and lack rows of tokens that are never text."""
+        """Check the width of scores: an output layer may have surplus rows, and lack rows of special tokens."""
         vocabulary, size = self._rule.vocabulary, len(self._rule.vocabulary)
         lacks_text = any(token is not None for token in vocabulary.tokens[width:])
         lacks_end = any(token >= width for token in vocabulary.end_token_ids)
@@ -139,27 +139,28 @@ class _Processor(LogitsProcessor):
 
 
 class GuidedLogitsProcessor(_Processor):
-    """A logits processor that allows only what a constraint allows.
+    """A logits processor that allows only the tokens of a constraint.
 
     Args:
         index: The constraint of the text after the prompt, for the model's vocabulary: an ``sfgen.Index``, or another
             source of guides (``sfgen.index.Chain``, an engine of ``sfgen.reference``).
-        banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
-            ``BannedWords``, or a list of words.
+        banned: The words that it must not contain, read by itself or after the prompt: a ``BannedWords``, or a list of
+            words.
         max_tokens: The most tokens of the text, without the end token: ``generate``'s ``max_new_tokens``.
         heal: True is refused: no processor can heal the end of a prompt (``sfgen.decoding.healing``).
 
     Raises:
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.
-        UsageError: An argument of another sort.
+        UsageError: An argument of a wrong type.
 
-    A call raises, besides what ``_Processor`` names, ``BannedWordsError`` if every match has a banned word,
+    Besides the errors of ``_Processor.__call__``, a call raises ``BannedWordsError`` if every match has a banned word,
     ``UsageError`` if too many words are banned to be taken out of the strings of a schema, and ``GenerationError`` if
     an engine that does not look ahead comes to the limit before the text is a match.
 
-    No text has a banned word, whatever the constraint. A token after which only banned text could follow is left out
-    where that is known: always with patterns, choices and what else is regular; elsewhere up to how deep rules are
-    nested and what is counted. Where it was not known, nothing may follow in the end, and that is a ``DeadEnd``.
+    No text has a banned word, whatever the constraint. A token after which only banned text could follow is excluded if
+    that is known: always for patterns, choices and other regular constraints; for others unless it depends on the depth
+    of nested rules or on counts. If it was not known, a later position may have no allowed token, which is a
+    ``DeadEnd``.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
@@ -191,18 +192,18 @@ class GuidedLogitsProcessor(_Processor):
 
 
 class BannedWordsLogitsProcessor(_Processor):
-    """A logits processor that never lets a banned word be written.
+    """A logits processor that keeps banned words out of the text.
 
-    However the tokenizer cuts it, no token is taken that completes a banned match: the ``mask`` strategy of
-    ``sfgen.generate``. As nothing can be rolled back here, dead tokens are refused, too: those that begin a character
-    of which every ending completes a match. The text is read by itself and after the prompt; a match in the prompt
-    alone is not looked at. Special tokens of the prompt, padding among them, are boundaries; in the text they write
-    nothing.
+    No token that completes a banned match is allowed, however the word is divided into tokens: the ``mask`` strategy of
+    ``sfgen.generate``. As tokens cannot be taken back here, dead tokens are excluded, too: tokens that begin a
+    character of which every ending completes a match. The text is read by itself and after the prompt; a match inside
+    the prompt is ignored. Special tokens of the prompt, padding among them, are boundaries; in the text they count as
+    empty.
 
-    It only masks: ``generate`` of transformers cannot go back. So texts that begin as a banned word does are likelier
-    than the model has them: over many small models the total variation to its own distribution of clean texts is 0.152
-    at the mean, and 0.011 where tokens are taken back, as ``sfgen.generate`` does by default. That takes the same
-    model::
+    It only masks: ``generate`` of transformers cannot take tokens back. So texts with the beginning of a banned word
+    are likelier than in the model's own distribution of clean texts: over many small models the mean total variation
+    between both is 0.152, and 0.011 if tokens are taken back, as ``sfgen.generate`` does by default. It can use the
+    same model::
 
         model = sfgen.from_transformers(model, tokenizer)
         text = sfgen.generate(model, "Can we talk?", banned=["talk", "listen"], temperature=1).text
@@ -214,7 +215,7 @@ class BannedWordsLogitsProcessor(_Processor):
         heal: True is refused: no processor can heal the end of a prompt (``sfgen.decoding.healing``).
 
     Raises:
-        UsageError: An argument of another kind, or ``heal`` is true.
+        UsageError: An argument of a wrong type, or ``heal`` is true.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
@@ -258,13 +259,11 @@ class RowTracker:
     """A tracker of each row's position, from call to call.
 
     A call belongs to the same texts as the call before if each of its rows is one of those rows with one more token.
-    Else new texts begin, and all that is there is their prompt. Two cases are not clear by themselves:
+    Else new texts begin, and all ids are prompts. Two cases are ambiguous:
 
-    * Rows that go on with a prompt that was there before, but are not longer than what was written last: texts that
-      begin anew in the middle of the old ones, or candidates that were thrown away (assisted generation). It is an
-      error.
-    * Texts that begin with exactly what the last call of ``generate`` returned: they count as the same texts, which go
-      on.
+    * Rows that begin with an earlier prompt, but are not longer than the rows of the last call: either texts that begin
+      anew in the middle of the old ones, or rejected candidates (assisted generation). That is an error.
+    * Prompts that are exactly what the last call of ``generate`` returned: they count as the same texts.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -276,8 +275,8 @@ class RowTracker:
         """Forget everything: new texts begin with the next call."""
         self._prompts: Tensor | None = None  # int64 [rows, length]
         self._groups: list[int] = []  # for each row, the number of the first one with the same prompt
-        self._length = 0  # ids of a row at the last call
-        self._rows: dict[_Key, BatchRow] = {}  # of the last call
+        self._length = 0  # number of ids of a row at the last call
+        self._rows: dict[_Key, BatchRow] = {}  # the rows of the last call
 
     def rows(self, input_ids: Tensor) -> list[BatchRow]:
         """Return the state of each row of ids, int ``[rows, length]``; equal rows are one object."""
@@ -292,9 +291,11 @@ class RowTracker:
         for key, before in parents.items():
             parent = self._rows[before]
             children[before] -= 1
-            rows[key] = self._after(parent, tokens[key], fork=children[before] > 0)  # the last one takes its guide over
+            rows[key] = self._after(
+                parent, tokens[key], fork=children[before] > 0
+            )  # the last child takes the guide of its parent
             went_on |= parent.stage is not Stage.OPEN or rows[key].stage is not Stage.STRAYED
-        if not went_on:  # no text took what it was allowed to take: these are prompts, one token longer than the rows
+        if not went_on:  # no row has got an allowed token: these are new prompts, one token longer than the rows
             return self._begin(input_ids)
         self._rows, self._length = rows, input_ids.shape[1]
         return [rows[key] for key in keys]
@@ -305,7 +306,7 @@ class RowTracker:
         return 0 if self._prompts is None else self._prompts.shape[1]
 
     def _after(self, parent: BatchRow, token_id: int, *, fork: bool) -> BatchRow:
-        """A row one token later; without ``fork`` the guide of the parent goes on."""
+        """A row one token later; without ``fork`` it takes the guide of its parent."""
         if fork and parent.stage is not Stage.STRAYED:
             parent = BatchRow(parent.guide.fork(), parent.stage)
         return parent.after(token_id, self._end_tokens)
@@ -322,7 +323,7 @@ class RowTracker:
         return [rows[number] for number in self._groups]
 
     def _continued(self, input_ids: Tensor) -> list[_Key] | None:
-        """The keys of the rows if they go on with the texts of the last call; ``None``: new texts begin."""
+        """The keys of the rows if they continue the texts of the last call; ``None``: new texts begin."""
         prompts, (count, length) = self._prompts, input_ids.shape
         if prompts is None or count != len(prompts):
             return None
@@ -338,9 +339,9 @@ class RowTracker:
             return keys if all(key in self._rows for key in before) else None
         if all(self._is_prefix(key) for key in before):
             raise UsageError(
-                "it cannot be told whether a new text begins: these ids go on with the last prompt, "
-                "and are not longer than what was written last",
-                hint="Call reset() before a generate() whose prompt is a part of what was written before. "
+                "it cannot be determined whether a new text begins: these ids continue the last prompt, "
+                "and are not longer than the last text",
+                hint="Call reset() before a generate() whose prompt is a part of the text before. "
                 "Assisted generation (assistant_model, prompt_lookup_num_tokens) is not supported.",
             )
         return None

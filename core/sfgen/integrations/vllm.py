@@ -7,10 +7,10 @@ r"""Constraints in vLLM: by request, in its offline ``LLM`` and in its server.
 
 ``extra_args`` (in requests over HTTP: ``vllm_xargs``) are ``regex``, ``choices``, ``schema`` or ``grammar`` (beside it
 ``grammar_start``, ``grammar_format`` and ``max_blanks``), and ``ban``, a list of words that must not be written; see
-``sfgen.integrations.request``. A bad one is refused before it comes to the engine.
+``sfgen.integrations.request``. A bad one is refused before it reaches the engine.
 
-This is the only module that knows vLLM. It was made for 0.32 and tried on a CPU alone. vLLM has two ways to run a
-model, and two interfaces for logits processors, both of them subject to change; this is a processor of both kinds:
+This is the only module that uses vLLM. It was made for 0.32 and tested on a CPU only. vLLM has two ways to run a model,
+and two interfaces for logits processors, both of them subject to change; this is a processor of both kinds:
 
 * The first model runner, that of CPUs, calls an adapter with the tokens of each request.
 * The second one (``VLLM_USE_V2_MODEL_RUNNER``), the usual one on GPUs, has a slot for each request. The tokens are read
@@ -19,18 +19,17 @@ model, and two interfaces for logits processors, both of them subject to change;
 Notes:
 
 * **Loading.** vLLM finds an installed sfgen by its entry point. Name the class in ``logits_processors`` all the same:
-  only then does the first model runner hand out the tokens when it schedules ahead (``async_scheduling``).
+  only then does the first model runner pass the tokens on when it schedules ahead (``async_scheduling``).
 * **The limit.** A text is complete within ``max_tokens`` and the model's context. If no text is so short, it is cut,
   and its ``finish_reason`` is ``length``.
-* **The log.** Faults that show only with the vocabulary and the prompt are written into the log; see
-  ``sfgen.integrations.request``.
-* **Other options.** Where ``min_tokens``, ``logit_bias``, ``bad_words`` or ``allowed_token_ids`` leave nothing of what
-  may follow, the text ends. vLLM's own structured output cannot be asked for in the same request.
-* **Speculative decoding.** The first model runner refuses it where the class is named. Where it is only found by its
-  entry point, vLLM leaves it out and the texts are free.
+* **The log.** Faults that depend on the vocabulary or the prompt are logged; see ``sfgen.integrations.request``.
+* **Other options.** If ``min_tokens``, ``logit_bias``, ``bad_words`` or ``allowed_token_ids`` exclude all allowed
+  tokens, the text ends. vLLM's own structured output cannot be used in the same request.
+* **Speculative decoding.** The first model runner refuses it if the class is named. If vLLM finds the class only by its
+  entry point, it ignores the class, and texts have no constraint.
 * **CPUs.** vLLM 0.32 does not start in a process that has imported llvmlite, which numba needs and so sfgen: make the
   ``LLM`` first, and name the class by its text.
-* **Beam search** of vLLM hands no ``extra_args`` on: its texts are free.
+* **Beam search** of vLLM does not pass ``extra_args`` on: its texts have no constraint.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ try:
     from vllm.tokenizers import cached_tokenizer_from_config
     from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
-    _ = AdapterLogitsProcessor.validate_params  # without it a bad request would end the engine
+    _ = AdapterLogitsProcessor.validate_params  # checks that it exists: without it a bad request would end the engine
 except (ImportError, AttributeError) as error:
     raise UsageError(
         f"vLLM cannot be used: {first_line(error)}",
@@ -63,17 +62,17 @@ except (ImportError, AttributeError) as error:
 
 try:
     from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as SlotLogitsProcessor
-except ImportError:  # older, and so without the second model runner
+except ImportError:  # an older version, without the second model runner
 
     class SlotLogitsProcessor:  # type: ignore[no-redef]
-        """Stands for the interface of the second model runner."""
+        """Stands for the missing interface of the second model runner."""
 
 
 __all__ = ["ConstraintLogitsProcessor"]
 
 _log = logging.getLogger(__name__)
 
-_NOT_YET = -1  # stands for a token that the first model runner has not read back from the device
+_NOT_YET = -1  # a token that the first model runner has not yet read from the device
 
 
 @dataclass
@@ -103,7 +102,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
     """
 
     _working: ClassVar[WeakValueDictionary[int, ConstraintLogitsProcessor]] = WeakValueDictionary()
-    """The one that works for a configuration: vLLM makes two if it both finds the class and is told of it."""
+    """The instance in use for each configuration: vLLM makes two if the class is both found and named."""
 
     def __init__(self, vllm_config: Any, *runner: Any) -> None:
         if len(runner) == 1:
@@ -125,14 +124,14 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
             sampling_params: vLLM's ``SamplingParams``.
 
         Raises:
-            ValueError: Its arguments mean nothing; the message is that of sfgen.
+            ValueError: Its arguments are not valid; the message is that of sfgen.
         """
         try:
             request = ConstraintRequest.read(sampling_params.extra_args)
             if request is None:
                 return
             if getattr(sampling_params, "structured_outputs", None) is not None:
-                raise UsageError("a constraint of sfgen cannot be asked for beside vLLM's structured_outputs")
+                raise UsageError("a constraint of sfgen cannot be used together with vLLM's structured_outputs")
             request.check()
         except SfgenError as error:
             raise ValueError(str(error)) from error
@@ -172,7 +171,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
             if text is None:
                 text = self._begin(params, request, prompt, len(prompt))
             if _NOT_YET in written[-2:]:
-                text = self._refused(params, "vLLM does not hand out the tokens: name this class in logits_processors")
+                text = self._refused(params, "vLLM does not pass the tokens on: name this class in logits_processors")
             allowed = text.mask(written)
             return scores if allowed is None else self._masked(scores[None], [allowed])[0]
 
@@ -181,7 +180,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
     # ---- the second model runner -----------------------------------------------------------------------------------
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Follow a request that enters the batch, or comes back to it.
+        """Follow a request that enters or re-enters the batch.
 
         Args:
             req_idx: Its slot.
@@ -217,7 +216,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         drafted: list[int] = []
         masks: dict[int, Mask] = {}  # by row
         for row, (slot, depth) in enumerate(zip(slots, depths, strict=True)):
-            # A row is fed the token before it: the last one that was written, or one that is only proposed.
+            # The input of a row is the token before it: the last token of the text, or a proposed one.
             drafted = [*drafted, fed[row]] if depth else []
             if slot in self._slots:
                 mask = self._text_of(slot).mask(self._slots[slot].written, drafted)
@@ -255,7 +254,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         return ConstraintRequest.read(params.extra_args) if self._works else None
 
     def _begin(self, params: Any, request: ConstraintRequest, prompt: Sequence[int], length: int) -> MasksTokens:
-        """The text of a request behind a prompt of ``length`` tokens."""
+        """The text of a request after a prompt of ``length`` tokens."""
         model = self._config.model_config
         room = model.max_model_len - length
         try:
@@ -267,12 +266,12 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         return self._texts.begin(request, prompt, limit)
 
     def _refused(self, params: Any, reason: str) -> MasksTokens:
-        """A text that ends at once, as vLLM itself knows its end."""
-        _log.error("sfgen: no constraint can be kept, so texts that have one end at once: %s", reason)
+        """A text that ends at once, by vLLM's own end token."""
+        _log.error("sfgen: constraints cannot be used, so texts that have one end at once: %s", reason)
         return EndedText(ends_of(sorted(params.all_stop_token_ids), self._config.model_config.get_vocab_size()))
 
     def _masked(self, scores: Tensor, masks: Sequence[Mask]) -> Tensor:
-        """The scores of what may follow; an end where something else has ruled all of it out."""
+        """The scores of allowed tokens; if other options have excluded all of them, those of end tokens."""
         if self._caps is None or not self._caps.fit(scores):
             self._caps = Caps(scores)
         left = torch.minimum(scores, torch.stack([self._caps.cap(mask) for mask in masks]))
@@ -281,7 +280,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
 
 
 def _vocabulary(model_config: Any) -> Vocabulary:
-    """The tokens of the model, and those at which vLLM ends a text."""
+    """The tokens of the model, with the end tokens of vLLM."""
     tokenizer = cached_tokenizer_from_config(model_config)
     if tokenizer is None:
         raise UsageError("vLLM was started without a tokenizer (skip_tokenizer_init)")

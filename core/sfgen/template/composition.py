@@ -1,11 +1,12 @@
-"""One language from the parts of a template: an automaton where all holes are regular, else rules of one grammar.
+"""Make one language from the parts of a template: an automaton if all holes are regular, else rules of one grammar.
 
-The language of a template with a copy of a hole is neither regular nor context-free. But where the hole has few texts,
-such as some choices, it is a union of few templates without the copy, over as many parts as the copies span.
+The language of a template with a copy of a hole is in general neither regular nor context-free. But if the hole has few
+texts, such as some choices, it is a union of a few templates without the copy, over the parts from the hole to its last
+copy.
 
-A template that is neither is a sequence (``sfgen.index.sequence``) of *segments* (``segments_of``): as many regular
-parts in a row as there are, made one automaton, so that tokens which reach from one part into the next are found as
-those of any automaton are; or one hole that is written once more, or has a schema or a grammar; or one copy.
+A template that is neither is a sequence (``sfgen.index.sequence``) of *segments* (``segments_of``): a segment is a run
+of regular parts, made one automaton, so that tokens that cross from one part into the next need no special treatment;
+or one hole that is copied, or has a schema or a grammar; or one copy.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sfgen.template.parts import Constraint, Copied, Filled, Literal, MadePart
 from sfgen.vocabulary import Vocabulary
 
 MAX_TEXTS = 256
-"""The most ways to fill holes that are written once more."""
+"""The most ways to fill holes that are copied."""
 
 Made = TypeVar("Made")
 
@@ -40,12 +41,12 @@ _TOP = "template"
 class NoneOfOne(Exception):
     """The parts have no automaton, and no rules of one grammar.
 
-    A copy of too many texts, a grammar for Lark, or a document that is quoted is among them.
+    There is a copy of a hole with too many texts, a grammar for Lark, or a quoted document.
     """
 
 
 class Algebra(Protocol[Made]):
-    """The operations by which languages are put together."""
+    """The operations that build a language."""
 
     def literal(self, data: bytes) -> Made:
         """Make the language of one text."""
@@ -113,13 +114,13 @@ class RulesOfHoles:
         return rules.Alternation(tuple(made))
 
     def _add(self, constraint: Constraint) -> rules.Call:
-        """Take the rules of a hole in, under names of their own; the call of the one that is a whole text."""
+        """Add the rules of a hole under new names; return the call of its start rule."""
         prefix = f"{len(self._starts)}."
         if isinstance(constraint, Dfa):
             self.rules[prefix] = rules.Leaf(constraint)
             return rules.Call(prefix)
         if isinstance(constraint, Substring):
-            grammar = None  # its automaton would be as large as the document
+            grammar = None  # its automaton would have the size of the document
         else:
             grammar = constraint.compiled.grammar if isinstance(constraint, JsonSchema) else constraint.expressions
         if grammar is None and self._takes_all:
@@ -151,7 +152,7 @@ def renamed(expression: Any, prefix: str) -> Any:
 
 
 def automaton_of(parts: Sequence[MadePart]) -> Dfa | None:
-    """Build the automaton of all texts of the parts; ``None`` where they have none.
+    """Build the automaton of all texts of the parts; ``None`` if they have no automaton.
 
     >>> from sfgen.template.syntax import Hole
     >>> automaton_of([Literal(b"a"), Literal(b"b")]).shortest()
@@ -164,7 +165,7 @@ def automaton_of(parts: Sequence[MadePart]) -> Dfa | None:
 
 
 def grammar_of(parts: Sequence[MadePart], *, takes_all: bool = False) -> rules.GrammarRules | None:
-    """Build the rules of all texts of the parts; ``None`` where there are none.
+    """Build the rules of all texts of the parts; ``None`` if they have no rules.
 
     ``takes_all``: a hole without rules has any text.
     """
@@ -177,10 +178,10 @@ def grammar_of(parts: Sequence[MadePart], *, takes_all: bool = False) -> rules.G
 
 
 def superset_of(parts: Sequence[MadePart]) -> Superset | None:
-    """Build an automaton of all texts of the parts, and perhaps of others; ``None`` where none is small enough.
+    """Build an automaton of all texts of the parts, and perhaps of others; ``None`` if none is small enough.
 
-    Where they are neither one automaton nor one grammar, a hole that is written once more may be filled otherwise, and
-    a hole with a grammar for Lark or a part of a document has any text.
+    If they are neither one automaton nor one grammar, copies may differ from their holes, and a hole with a grammar for
+    Lark or a quotation has any text.
 
     >>> from sfgen.template.syntax import Hole
     >>> superset_of([Literal(b"a"), Literal(b"b")]).dfa.shortest()
@@ -227,7 +228,7 @@ class _Composition(Generic[Made]):
         return self._algebra.sequence(made) if made else self._algebra.literal(b"")
 
     def _span(self, hole: int) -> int:
-        """The part behind the last copy of a hole, and of those holes that begin before it."""
+        """The part after the last copy of a hole, and of the holes that begin before that copy."""
         end, part = self._last[hole] + 1, hole
         while part < end:
             end = max(end, self._last.get(part, 0) + 1)
@@ -270,13 +271,13 @@ def few_texts(constraint: Constraint, most: int) -> list[bytes] | None:
             for byte, target in enumerate(constraint.transitions[state][constraint.byte_classes].tolist())
             if target >= 0
         ]
-        if len(texts) + len(beginnings) > most:  # each beginning is that of some text
+        if len(texts) + len(beginnings) > most:  # each beginning belongs to some text
             return None
     return None if beginnings else texts
 
 
 def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:
-    """Join neighbours until one is left: no part is joined more often than it takes."""
+    """Join neighbours in rounds until one is left, so that each part is joined only log2(n) times."""
     made = list(made)
     while len(made) > 1:
         pairs = [join(left, right) for left, right in zip(made[::2], made[1::2], strict=False)]
@@ -285,12 +286,12 @@ def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:
 
 
 class Segment(NamedTuple):
-    """Parts in a row.
+    """Consecutive parts that are read as one.
 
     Attributes:
         begin: The number of the first one.
-        end: That of the part behind the last one.
-        dfa: Their automaton; ``None``: it is one part, which is not regular, or is written once more.
+        end: The number of the part after the last one.
+        dfa: Their automaton; ``None`` for a single part that is copied, a copy, or not regular.
     """
 
     begin: int
@@ -318,7 +319,7 @@ def _is_regular(part: MadePart) -> bool:
 def sequence_of(parts: Sequence[MadePart], segments: Sequence[Segment], vocabulary: Vocabulary) -> ThreadTokens:
     """Make the sequence of a template's segments over a vocabulary."""
     size = len(segments)
-    if segments[-1].dfa is None:  # a sequence ends with a constraint: here with nothing
+    if segments[-1].dfa is None:  # a sequence must end with a constraint: here with an empty one
         segments = [*segments, Segment(len(parts), len(parts), Dfa.from_choices([""]))]
         size += 1
     number_of = {segment.begin: number - size for number, segment in enumerate(segments)}

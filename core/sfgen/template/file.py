@@ -1,7 +1,7 @@
-"""Write templates to files for one vocabulary, and read them.
+"""Save templates in files for one vocabulary, and load them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``template`` is the text of the template, and ``holes`` the schemas,
-grammars and documents of its holes as JSON, by name: the files that it names need not be there when it is read.
+The format is that of ``sfgen.index.saved_text``. ``template`` is the text of the template, and ``holes`` has the
+schemas, grammars and documents of its holes as JSON, by name: the files that it names are not needed for loading.
 """
 
 from __future__ import annotations
@@ -70,5 +70,5 @@ def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar | Substring:
     return grammar_of(options.pop("grammar"), options)
 
 
-_DAMAGE = (SchemaError, ErrorInText, InputError, PatternError)  # a UsageError is about the template
+_DAMAGE = (SchemaError, ErrorInText, InputError, PatternError)  # not UsageError, which is about the template
 _FILE = SavedText("template", 1, ("template", "holes"), _template_of, damage=_DAMAGE)

@@ -1,7 +1,7 @@
-"""The parts of a template, one after the other, when its blocks are repeated and its holes are known.
+"""Make the parts of a template: its blocks repeated, and the constraints of its holes read.
 
-``Assembly`` makes them of the nodes that ``sfgen.template.syntax`` has read. ``Holes`` reads the constraint of a hole:
-an automaton, a schema, a grammar or a document that is quoted.
+``Assembly`` makes them of the nodes from ``sfgen.template.syntax``. ``Holes`` reads the constraint of a hole: an
+automaton, a schema, a grammar or a quoted document.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_PARTS = 10_000
 """The most parts of a template."""
 
 MAX_STEPS = 100_000
-"""The most texts, names and blocks that are gone through when its blocks are repeated."""
+"""The most texts, names and blocks that are visited when its blocks are repeated."""
 
 MAX_BYTES = 1 << 20
 """The most bytes of its texts, those of repeated blocks counted each time."""
@@ -44,7 +44,7 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Bytes of the template themselves."""
+    """Literal bytes of the template."""
 
     data: bytes
 
@@ -54,10 +54,10 @@ class Filled:
     """A hole.
 
     Attributes:
-        hole: The hole as it stands in the template.
+        hole: The hole as written in the template.
         constraint: Its constraint.
-        repetition: The number of the repetition of its block, from 0; ``None``: it stands in no block.
-        ends: Where it ends; an automaton has only texts that end so.
+        repetition: The number of the repetition of its block, from 0; ``None`` outside of blocks.
+        ends: Its ending; an automaton has only texts with this ending.
     """
 
     hole: Hole
@@ -72,7 +72,7 @@ class Filled:
 
     @property
     def read_to(self) -> Ending:
-        """The ending by which it is read: nothing behind a longest text could be of it, so that one ends anywhere."""
+        """The ending for reading it: a longest text has no continuation of its own, so it is read as ``anywhere``."""
         return "earliest" if self.ends == "earliest" else "anywhere"
 
 
@@ -97,7 +97,7 @@ class _Scope:
     """The meanings of names at one position of a template.
 
     Attributes:
-        items: The items of the blocks that are open.
+        items: The current items of the open blocks.
         holes: The numbers of the parts that are holes.
     """
 
@@ -112,9 +112,9 @@ class Assembly:
         self._text, self._origin, self._constraint_of = text, origin, constraint_of
         self._constraints: dict[Hole, Constraint] = {}
         self._repetitions: dict[str, int] = {}
-        self._names: dict[str, int] = {}  # of holes and items, and where they stand
+        self._names: dict[str, int] = {}  # of holes and items, each with its position
         self.parts: list[MadePart] = []
-        self._literal = bytearray()  # of the part that comes next
+        self._literal = bytearray()  # the literal before the next part
         self._steps = self._bytes = 0
 
     def of(self, nodes: Iterable[Node]) -> tuple[MadePart, ...]:
@@ -123,7 +123,7 @@ class Assembly:
         self._end_literal()
         if not any(isinstance(part, Filled) for part in self.parts):
             raise TemplateError(
-                "there is no hole in it: nothing is left to write",
+                "it has no hole: there is nothing to write",
                 self._text,
                 hint="A hole is {{name: regex [a-z]+}}.",
                 origin=self._origin,
@@ -154,7 +154,7 @@ class Assembly:
                 (self._bytes, MAX_BYTES, "bytes"),
             ):
                 if number > most:
-                    hint = "Repeat less: blocks inside of blocks multiply."
+                    hint = "Use fewer repetitions: blocks inside of blocks multiply."
                     raise self._error(f"with its blocks repeated it passes the limit of {most:,} {what}", 0, hint)
 
     def _add_literal(self, text: str) -> None:
@@ -189,7 +189,7 @@ class Assembly:
             self._add(block.body, _Scope({**scope.items, block.name: item}, dict(scope.holes)))
 
     def _take_name(self, name: str, position: int) -> None:
-        """Note where a name gets its meaning."""
+        """Note a name and the position of its definition."""
         if self._names.setdefault(name, position) != position:
             hint = f"Write {{{{{name}}}}} for the same text again, or take another name."
             raise self._error(f"the name {name!r} has a meaning already", position, hint)
@@ -197,19 +197,19 @@ class Assembly:
     def _unknown(self, again: Again) -> TemplateError:
         name = again.name
         if name in self._names and self._names[name] < again.position:
-            hint = "What is in a block is different in each repetition: write it again inside."
-            return self._error(f"{name!r} has its meaning inside a block only", again.position, hint)
+            hint = "A hole in a block has a text in each repetition: use its name inside of the block."
+            return self._error(f"{name!r} is known inside of a block only", again.position, hint)
         hint = f"A hole is written as {{{{{name}: regex [a-z]+}}}}, and then {{{{{name}}}}} writes the same text again."
         return self._error(f"no hole named {name!r} stands before", again.position, hint)
 
     def _check_end(self, part: MadePart, behind: MadePart | None) -> None:
-        """A text that ends before another text must be followed by it."""
+        """Check that a hole with ``until`` is followed by that text."""
         if not isinstance(part, Filled) or part.hole.until is None:
             return
         until = part.hole.until
         if not isinstance(behind, Literal) or not behind.data.startswith(until.encode()):
-            hint = f"Write it behind the hole; until {until!r} is where the hole ends, and does not write it."
-            raise self._error(f"the template does not go on with {until!r} here", part.hole.position, hint)
+            hint = f"Write it after the hole: until {until!r} ends the hole before that text, and does not write it."
+            raise self._error(f"the template does not continue with {until!r} here", part.hole.position, hint)
 
     def _error(self, reason: str, position: int, hint: str = "") -> TemplateError:
         return TemplateError(reason, self._text, position, hint=hint, origin=self._origin)
@@ -219,7 +219,7 @@ _GRAMMAR_FILES = (".gbnf", ".lark")
 
 
 class Holes:
-    """Reads what holes are filled with."""
+    """Reads the constraints of holes."""
 
     def __init__(
         self,
@@ -255,17 +255,17 @@ class Holes:
             raise self._error(hole, error.message, None, error.hint) from None
 
     def _without_tokens(self, hole: Hole, constraint: Constraint) -> Constraint:
-        """Return a constraint; refuse a grammar that asks for tokens, since the parts of a template are texts."""
+        """Return a constraint; refuse a grammar with token symbols, since the parts of a template are texts."""
         if isinstance(constraint, Grammar) and constraint.tokens:
-            reason = f"a grammar in a template is one of texts, and this one asks for the token {constraint.tokens[0]}"
-            hint = "Write the text of the token in quotes, or take the grammar without a template."
+            reason = f"a grammar in a template cannot have tokens, and this one has the token {constraint.tokens[0]}"
+            hint = "Write the text of the token in quotes, or use the grammar without a template."
             raise self._error(hole, reason, None, hint)
         return constraint
 
     def _choices(self, hole: Hole) -> Dfa:
         items = items_of(hole.argument)
         if not items:
-            raise self._error(hole, "there is nothing to choose from", None, "For example: {{mood: choices good, bad}}")
+            raise self._error(hole, "there are no choices", None, "For example: {{mood: choices good, bad}}")
         try:
             return Dfa.from_choices(items)
         except UsageError as error:
@@ -279,7 +279,7 @@ class Holes:
             schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
         else:
             schema = JsonSchema(read_inline(argument))
-        _ = schema.network  # tells what is wrong with it
+        _ = schema.network  # raises if something is wrong with it
         return schema
 
     def _grammar(self, hole: Hole) -> Constraint:
@@ -302,26 +302,28 @@ class Holes:
 
     def _substring(self, hole: Hole) -> Substring:
         if not self._reads_files:
-            hint = "Take a hole of another kind, such as choices."
-            raise self._error(hole, "substring names a file, and here no file can be named", None, hint)
+            hint = "Use a hole of another kind, such as choices."
+            raise self._error(
+                hole, "substring needs the name of a file, and this template may not name files", None, hint
+            )
         name, words = quoted_from(hole.argument)
         options: dict[str, Any] = {}
         for word, value, position in words:
             if word in options:
-                raise self._error(hole, f"{word} stands there twice", position, "Leave one of them out.")
+                raise self._error(hole, f"{word} is given twice", position, "Leave one of them out.")
             options[word] = value if word == "unit" else int(value)
         try:
             return Substring(self._content(self._path(name), "document"), **options)
         except InputError as error:
-            hint = "Behind its name may stand: unit character, word or line; least 2; most 9."
+            hint = "After its name there may be: unit character, word or line; least 2; most 9."
             raise self._error(hole, error.message, None, hint) from None
         except UsageError as error:
             raise self._error(hole, f"{name}: {error.message}", None, error.hint) from None
 
     def _of_schema(self, hole: Hole, error: SchemaError) -> TemplateError:
-        """Make the error of a schema: at its position in the template, or in both where that is one of another text."""
+        """Make the error of a schema: at its position in the template, and in another document if there is one."""
         hint = error.hint
-        if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:  # no hole has one
+        if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:  # a hole cannot have one
             hint = 'Copy it into this document, under "$defs".'
         if error.position is None or error.origin:
             return self._error(hole, error.message, None, hint, error.details)

@@ -1,7 +1,7 @@
-"""A reader of the parts of a template, without tokens: it tells which hole is open.
+"""Read a text of a template without tokens, and tell which hole is open.
 
-Along all ways to divide a text (``sfgen.index.threads``) it is the plain definition of what the texts of a template
-are; where all holes are regular, an automaton of the whole says the same faster.
+It follows all ways to divide a text (``sfgen.index.threads``), and so is the plain definition of a template's texts; if
+all holes are regular, an automaton of the whole gives the same answers faster.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sfgen.schema.json_schema import JsonSchema
 from sfgen.template.parts import Copied, Filled, Literal, MadePart
 
 BETWEEN = "the template's text"
-"""The description of a position where no hole is open."""
+"""The description of a position without an open hole."""
 
 
 class TemplateReader(Threads, Teller[Position]):
     """Reads the parts of a template, and tells which hole is open. It can be shared between threads.
 
-    Behind the last part comes an empty one: there a text is complete.
+    After the last part there is an empty one: there a text is complete.
 
     >>> from sfgen.template.syntax import Hole
     >>> hole = Filled(Hole("a", "regex", "", 0, 0), Dfa.from_regex("x*"))
@@ -35,7 +35,7 @@ class TemplateReader(Threads, Teller[Position]):
 
     def __init__(self, parts: Sequence[MadePart]) -> None:
         self._made = (*parts, None)
-        self._texts: dict[tuple[int, Ending], ReadText] = {}  # blocks repeat holes
+        self._texts: dict[tuple[int, Ending], ReadText] = {}  # blocks repeat holes, so texts are shared
         super().__init__([*(self._part_of(part) for part in parts), ReadText(DfaReader(Dfa.from_choices([""])))])
 
     def _part_of(self, part: MadePart) -> AnyPart:
@@ -51,13 +51,13 @@ class TemplateReader(Threads, Teller[Position]):
         return self._texts[key]
 
     def rest(self, thread: Thread) -> bytes | None:
-        """Return what is still to come of the literal or copy that a thread reads; ``None``: it reads none."""
+        """Return the rest of the literal or copy that a thread reads; ``None`` if it reads neither."""
         return thread.inside if isinstance(self.parts[thread.part], Fixed) else None
 
     def hole(self, position: Position) -> Filled | None:
         """Return the hole that is open; of several, the first.
 
-        It is ``None`` in the template's own text.
+        ``None`` in the template's literal text.
         """
         part = self._made[position[0].part]
         return part if isinstance(part, Filled) else None

@@ -1,4 +1,4 @@
-"""Constraints one after the other, as a constraint: what a template is made of, and what users put together."""
+"""A constraint of several constraints one after the other: made by users, or of a template."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
-_KEPT = 16  # sequences without banned words
+_KEPT = 16  # the most sequences without banned words that are kept
 
 _UNNAMED = Hole("", "regex", "", 0, 0)
 
@@ -47,11 +47,11 @@ class Part:
     """One part of a sequence.
 
     Args:
-        constraint: A text as it stands, or a constraint: ``Dfa``, ``JsonSchema``, ``Grammar`` or ``Substring``.
-        name: The name of its text among the groups; ``None``: it is no group.
-        ends: Where it ends: ``"anywhere"`` its text is complete, so that what is behind may begin in several places;
-            ``"earliest"``, where its text is complete for the first time; or at its ``"longest"``, behind which comes
-            nothing that could belong to it.
+        constraint: A literal text, or a constraint: ``Dfa``, ``JsonSchema``, ``Grammar`` or ``Substring``.
+        name: The name of its text among the groups; ``None``: it is not a group.
+        ends: Its end: ``"anywhere"`` its text is complete, so that the next part may begin in several places;
+            ``"earliest"``, when its text is complete for the first time; or at its ``"longest"``, after which no text
+            follows that could belong to it.
         temperature: Its own temperature; ``None``: that of the generation.
     """
 
@@ -67,8 +67,8 @@ class Part:
         arguments.one_of("ends", self.ends, ("anywhere", "earliest", "longest"))
         if isinstance(self.constraint, Grammar) and self.constraint.tokens:
             raise UsageError(
-                f"a grammar in a sequence is one of texts, and this one asks for the token {self.constraint.tokens[0]}",
-                hint="Write the text of the token in quotes, or take the grammar without a sequence.",
+                f"a grammar in a sequence cannot have tokens, and this one has the token {self.constraint.tokens[0]}",
+                hint="Write the text of the token in quotes, or use the grammar without a sequence.",
             )
         if self.name is not None and not arguments.utf8("name", arguments.text("name", self.name)):
             reason = "is empty" if not self.name else f"has a surrogate code point: {self.name!r:.60}"
@@ -79,7 +79,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Again:
-    """The text of a part that stands before, once more.
+    """A copy of an earlier part's text.
 
     Args:
         name: The name of that part.
@@ -95,18 +95,18 @@ class Sequence:
     r"""Constraints one after the other: a ``sfgen.protocols.GuidingConstraint``.
 
     A text that can be divided in several ways is divided so that the first part is as long as it can be, then the
-    second, and so on. Where all parts are automata, so is the sequence, and of schemas and grammars in GBNF it is one
-    grammar; others are read along all ways to divide a text.
+    second, and so on. If all parts are automata, the sequence is one automaton; of schemas and grammars in GBNF it is
+    one grammar; others are read along all ways to divide a text.
 
     Safe to share between threads. Equal sequences are equal.
 
     Args:
-        parts: The parts: texts as they stand, constraints, ``Part`` with a name or an ending of its own, ``Again``
-            for the text of a named one once more, and other sequences or templates, whose parts are its own.
+        parts: The parts: literal texts, constraints, ``Part`` with a name or an ending of its own, ``Again`` for a copy
+            of a named part's text, and other sequences or templates, whose parts are inserted.
 
     Raises:
-        UsageError: There is no part, or one of another kind; two have one name; the longest text of a part may take in
-            what follows it; or the sequence passes a limit.
+        UsageError: There is no part, or one of a wrong type; two have one name; the longest text of a part may include
+            the text after it; or the sequence passes a limit.
 
     >>> thought = Part(Dfa.from_regex("(?s:.*)</think>"), "thought", ends="earliest")
     >>> sequence = Sequence(["<think>", thought, Part(Dfa.from_choices(["yes", "no"]), "answer")])
@@ -128,20 +128,20 @@ class Sequence:
     def _set(self, parts: Iterable[MadePart], narrowed: Dfa | None = None) -> None:
         self._parts = tuple(parts)
         self._narrowed = narrowed
-        self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
+        self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # the last text and its division
         self._indexes = KeptByVocabulary[DfaIndex]()
         self._positions = KeptByVocabulary[NetworkPositions]()
         self._threads = KeptByVocabulary[ThreadTokens]()
 
     @classmethod
     def _of(cls, parts: Iterable[MadePart], narrowed: Dfa | None = None) -> Self:
-        """A sequence of parts that are known."""
+        """A sequence of parts that are already made."""
         made = object.__new__(cls)
         made._set(parts, narrowed)
         return made
 
     def _with(self, parts: Iterable[MadePart], narrowed: Dfa | None = None) -> Self:
-        """The same of other parts."""
+        """The same kind of sequence with other parts."""
         return self._of(parts, narrowed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -176,7 +176,7 @@ class Sequence:
     def _key(self) -> tuple[Any, ...]:
         return tuple(map(_compared, self._parts)), None if self._narrowed is None else self._narrowed.digest
 
-    # ---- what it is made of ----------------------------------------------------------------------------------------
+    # ---- its parts -------------------------------------------------------------------------------------------------
 
     @property
     def parts(self) -> tuple[MadePart, ...]:
@@ -185,12 +185,12 @@ class Sequence:
 
     @property
     def holes(self) -> tuple[Filled, ...]:
-        """Those of the parts that a model fills."""
+        """The parts that a model fills."""
         return tuple(part for part in self._parts if isinstance(part, Filled))
 
     @property
     def narrowed(self) -> Dfa | None:
-        """Its automaton, if banned words were taken out of it."""
+        """Its automaton, if banned words were taken out."""
         return self._narrowed
 
     @property
@@ -200,7 +200,7 @@ class Sequence:
 
     @property
     def has_values(self) -> bool:
-        """Tell whether a named hole is JSON, and so a value."""
+        """Whether a named hole is JSON, and so has a value."""
         return any(hole.name and isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     # ---- its language ----------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class Sequence:
     def dfa(self) -> Dfa | None:
         """The automaton of its texts, where there is one.
 
-        It is ``None`` where a hole has a schema or a grammar, or is written once more.
+        ``None`` if a hole has a schema or a grammar, or is copied.
         """
         return automaton_of(self._parts) if self._narrowed is None else self._narrowed
 
@@ -217,14 +217,14 @@ class Sequence:
     def network(self) -> Network | None:
         """The rules of its texts, where there are some.
 
-        They are ``None`` where there is an automaton, or the parts cannot be put into one grammar.
+        ``None`` if there is an automaton, or if the parts are not one grammar.
         """
         grammar = None if self.dfa is not None else grammar_of(self._parts)
         return None if grammar is None else network_of(grammar)
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """Its parts in segments, for where there is neither."""
+        """Its parts in segments, if it has neither automaton nor rules."""
         return segments_of(self._parts)
 
     @cached_property
@@ -233,7 +233,7 @@ class Sequence:
         return TemplateReader(self._parts)
 
     def _make(self) -> None:
-        """Make what it is made of."""
+        """Make its automaton, rules or segments."""
         if self.dfa is None and self.network is None:
             _ = self.segments
 
@@ -284,7 +284,7 @@ class Sequence:
         return {**facts, **part.constraint.to_dict()}
 
     def _named(self, number: int) -> str:
-        """The name of a part that is written once more."""
+        """The name of a part that is copied."""
         part = self._parts[number]
         assert isinstance(part, Filled), "named parts are copied"
         return part.name
@@ -318,15 +318,15 @@ class Sequence:
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> Self | None:
         """Take the banned words out, as far as can be done beforehand.
 
-        Where all holes are regular these are all of them. Of others, the strings of schemas have none, each by itself.
+        If all holes are regular, no banned word is left. Else each string of a schema has none when it is read by
+        itself.
 
         Args:
             banned: The banned words.
             prompt: The text before it.
 
         Returns:
-            ``None`` where no banned word can be taken out, or not out of all strings: then a matcher must watch over
-            the text.
+            ``None`` if no banned word can be taken out, or not out of all strings: then a matcher must check the text.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -345,7 +345,7 @@ class Sequence:
     def superset(self) -> Superset | None:
         """Return an automaton of all texts, and perhaps of others.
 
-        It is ``None`` where none is small enough.
+        ``None`` if none is small enough.
         """
         return self._superset
 
@@ -390,7 +390,7 @@ class Sequence:
     def value(self, text: str | bytes) -> dict[str, Any] | None:
         """Parse the JSON of the holes with a schema, by name.
 
-        Holes in blocks give lists. The value is ``None`` where no hole with a name has a schema.
+        Holes in blocks give lists. The value is ``None`` if no named hole has a schema.
 
         >>> Sequence([Part(JsonSchema({"enum": [[1, 2]]}), "point")]).value("[1, 2]")
         {'point': [1, 2]}
@@ -417,7 +417,7 @@ class Sequence:
         """Ask the judges of each hole about its part of a text.
 
         Returns:
-            ``None`` if nobody refuses it; else the sequence, and who refuses what.
+            ``None`` if no judge refuses it; else the sequence, and which judge refuses which part.
         """
         if self.divided(arguments.data("data", data)) is None:
             return {**self._refused, "refused by": "its parts"}
@@ -433,7 +433,7 @@ class Sequence:
         return {"constraint": "a sequence of parts"}
 
     def _filled(self, text: str | bytes) -> list[tuple[Filled, bytes]]:
-        """The holes, and what each was given in a text of the sequence."""
+        """The holes, each with its text in a text of the sequence."""
         data = arguments.utf8("text", text) or b""
         spans = self.divided(data) or []
         return [
@@ -445,9 +445,9 @@ class Sequence:
 
 @lru_cache(maxsize=_KEPT)
 def _without_banned(sequence: Sequence, banned: BannedWords) -> tuple[MadePart, ...] | None:
-    """The parts of one that is no automaton, with clean schemas; ``None`` where there is none, or one cannot be clean.
+    """The parts with clean schemas, for a sequence without automaton; ``None`` if no schema, or not each, can be clean.
 
-    Each question is answered once: the same is asked for each of many texts.
+    Cached, since it is called for each of many texts.
     """
     parts, clean = list(sequence.parts), dict[int, JsonSchema | None]()
     for number, part in enumerate(parts):
@@ -472,29 +472,29 @@ def _of_compiled(reduced: tuple[Any, ...], known: Mapping[str, Any], distances: 
 
 
 def _compared(part: MadePart) -> Any:
-    """A key that equal parts share: of automata the digest, for two of them are never equal."""
+    """A key that equal parts share; for automata the digest, since two of them are never equal."""
     if isinstance(part, Filled) and isinstance(part.constraint, Dfa):
         return part.hole, part.constraint.digest, part.repetition, part.ends
     return part
 
 
 class _PartMaker:
-    """Makes parts of what users give."""
+    """Makes parts of the arguments of users."""
 
     def __init__(self) -> None:
         self._parts: list[MadePart] = []
-        self._numbers: dict[str, int] = {}  # of named parts
+        self._numbers: dict[str, int] = {}  # the numbers of named parts
 
     def of(self, given: Iterable[Any]) -> tuple[MadePart, ...]:
         """Make all parts."""
         for part in given:
             self._add(part)
         if not any(isinstance(part, Filled) for part in self._parts):
-            raise UsageError("no part is a constraint: nothing is left to write", hint="Give a Dfa among the parts.")
+            raise UsageError("no part is a constraint: there is nothing to write", hint="Give a Dfa among the parts.")
         return tuple(self._with_ending(number) for number in range(len(self._parts)))
 
     def _with_ending(self, number: int) -> MadePart:
-        """A part; of an automaton that ends early only the texts that do so."""
+        """A part; for an automaton that ends early, with only the texts that do so."""
         part = self._parts[number]
         if not isinstance(part, Filled) or part.ends == "anywhere":
             return part
@@ -509,7 +509,9 @@ class _PartMaker:
             self._add_all(part)
         elif isinstance(part, Again):
             if part.name not in self._numbers:
-                raise UsageError(f"no part named {part.name!r:.60} stands before", hint="Give an earlier part a name.")
+                raise UsageError(
+                    f"there is no earlier part named {part.name!r:.60}", hint="Give an earlier part a name."
+                )
             self._parts.append(Copied(self._numbers[part.name], 0))
         else:
             part = part if isinstance(part, Part) else Part(part)
@@ -532,7 +534,7 @@ class _PartMaker:
                 self._parts.append(replace(part, source=part.source + begin) if isinstance(part, Copied) else part)
 
     def _fill(self, part: Filled, names: Container[str]) -> None:
-        """Add a part that is none of some names."""
+        """Add a part that the model fills; refuse a name that another part has."""
         if part.name in names:
             raise UsageError(f"two parts are named {part.name!r:.60}", hint="Give each a name of its own.")
         if part.name:

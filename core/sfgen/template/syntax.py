@@ -1,28 +1,28 @@
 r"""The syntax of templates: from a text to its literals, holes and blocks.
 
-A template is literal text with *holes* and *blocks*. The outer marks are those of Jinja; what stands in a hole is not
+A template is literal text with *holes* and *blocks*. Their marks are those of Jinja, but not the content of a hole
 (jinja2's lexer reads expressions, and refuses patterns such as ``[A-Z]{2}``)::
 
     {{name: regex [A-Z][a-z]+}}            a text of a pattern
     {{mood: choices good, bad}}            one of these; \, is a comma, \\ a backslash, "\ " a blank that stays
     {{person: schema person.json}}         JSON by a schema: a file, JSON, or the short form
     {{query: grammar sql.lark}}            a text of a grammar: a file, or the grammar itself
-    {{quote: substring doc.txt}}           a text that stands in a file; behind its name perhaps unit word (character,
+    {{quote: substring doc.txt}}           a quotation from a file; after its name there may be: unit word (character,
                                            line), least 2, most 9: the fewest and the most of these
-    {{why: text until "\n" max 40}}        any text; until: up to that text, which the template goes on with;
+    {{why: text until "\n" max 40}}        any text; until: up to that text, which must follow here;
                                            max: at most this number of characters
     {{name temperature 0.2: regex …}}      a hole with its own temperature
-    {{name}}                               what the hole of this name was given, once more
-    {{"{{"}}                               these characters themselves: a string of JSON
+    {{name}}                               a copy of the text of the hole with this name
+    {{"{{"}}                               literal characters: a string of JSON
     {% for x in a, b %}…{{x}}…{% endfor %} the block, once for each item, which {{x}} writes
 
 A hole ends before the last two of the first braces that close two or more at once, so ``{{year: regex [0-9]{4}}}`` is a
-hole; that of a schema goes on until its own braces are closed. A pattern that needs ``}}``
-inside can write ``\}}``. White space around the content of a hole is no part of it. A line with only the mark of a
-block is no part of the text.
+hole; a hole of a schema ends after the schema's own braces are closed. A pattern that needs ``}}`` inside can write
+``\}}``. White space around the content of a hole is ignored. A line with only the mark of a block is not part of the
+text.
 
-A name is written once. Blocks may stand in blocks. A hole in a block is given something in each repetition, and
-``{{name}}`` means that of the same repetition.
+Each name may be given to one hole only. Blocks may contain blocks. A hole in a block has a text in each repetition, and
+``{{name}}`` copies the one of the same repetition.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _KINDS = "A hole is filled by regex, choices, schema, grammar, substring or text
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Characters of the template themselves."""
+    """Literal characters of the template."""
 
     text: str
 
@@ -67,11 +67,11 @@ class Hole:
     Attributes:
         name: Its name.
         kind: The kind of its constraint.
-        argument: The text behind the kind; of ``text`` nothing.
+        argument: The text after the kind; empty for ``text``.
         position: The position of its name in the template, in characters.
         argument_position: The position of the argument.
         temperature: Its own temperature; ``None``: that of the generation.
-        until: The text that it ends before; ``None``: none.
+        until: The text before which it ends; ``None``: none.
         most: The most characters; ``None``: any number.
     """
 
@@ -86,7 +86,7 @@ class Hole:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that it is filled from, perhaps; ``None`` where it names none."""
+        """The name of its file, if it may be one; ``None`` if it names none."""
         if self.kind == "substring":
             return quoted_from(self.argument)[0]
         return self.argument if self.kind in ("schema", "grammar") else None
@@ -94,7 +94,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A name: of an earlier hole, or of a block's item.
+    """A copy of the text of an earlier hole, or the item of a block.
 
     Attributes:
         name: The name.
@@ -136,7 +136,7 @@ def parse_template(text: str, origin: str | None = None) -> tuple[Node, ...]:
 
 @dataclass
 class _Parser:
-    """One walk over a template from its start to its end.
+    """Reads a template from start to end.
 
     Attributes:
         text: The template.
@@ -180,7 +180,7 @@ class _Parser:
                 self._close_tag(begin)
                 return [*nodes, Text(self._without_line(before, begin))]
             else:
-                self._fail("this is no block: it begins with for or endfor", start - len(word), _BLOCKS)
+                self._fail("this is not a block: a block begins with for or endfor", start - len(word), _BLOCKS)
         if block is not None:
             self._fail("this block is never closed", block, "Close it with {% endfor %}.")
         nodes.append(Text(self.text[self.at :]))
@@ -203,7 +203,7 @@ class _Parser:
             self._fail("this is never closed by %}", begin, _BLOCKS)
         items = items_of(self.text[start:end])
         if not items:
-            self._fail("there is nothing to go through", start, _BLOCKS)
+            self._fail("there are no items", start, _BLOCKS)
         self.at = end
         self._close_tag(begin)
         return name, items, position
@@ -215,7 +215,7 @@ class _Parser:
         self.at += 2
 
     def _without_line(self, before: str, begin: int) -> str:
-        """Return the text before the mark of a block; if the mark has a line for itself, that line is left out."""
+        """Return the text before the mark of a block; if the mark has a line of its own, without that line."""
         line = self.text.rfind("\n", 0, begin) + 1
         rest = _REST_OF_LINE.match(self.text, self.at)
         if rest is None or self.text[line:begin].strip(" \t"):
@@ -229,7 +229,7 @@ class _Parser:
         """The hole that begins with the braces at a position; they are read."""
         self._skip()
         if self.text.startswith('"', self.at):
-            characters = self._string("this string is never closed, or has an escape that JSON has not")
+            characters = self._string("this string is never closed, or has an escape that JSON does not have")
             self._close_hole(begin)
             return Text(characters)
         position = self.at
@@ -245,7 +245,7 @@ class _Parser:
         self._skip()
         start, kind = self.at, self._word()
         if kind not in get_args(Kind):
-            what = f"{kind!r} fills no hole" if kind else "nothing fills this hole"
+            what = f"{kind!r} fills no hole" if kind else "this hole has no kind"
             self._fail(what, start, _KINDS)
         self._skip()
         if kind == "text":
@@ -262,9 +262,7 @@ class _Parser:
         if not word:
             return None
         if word != "temperature":
-            self._fail(
-                f"{word!r} is nothing that a hole has", start, "It has a temperature: {{name temperature 0.2: …}}."
-            )
+            self._fail(f"a hole has no {word!r}", start, "It has a temperature: {{name temperature 0.2: …}}.")
         self._skip()
         start = self.at
         number = self._word()
@@ -283,7 +281,7 @@ class _Parser:
             self._skip()
             if word == "until" and until is None and self.text.startswith('"', self.at):
                 string_at = self.at
-                until = self._string("this string is never closed, or has an escape that JSON has not")
+                until = self._string("this string is never closed, or has an escape that JSON does not have")
                 if not until:
                     self._fail("the text to end before is empty", string_at, 'For example: until "\\n"')
             elif word == "max" and most is None and (number := _NUMBER.match(self.text, self.at)):
@@ -293,20 +291,20 @@ class _Parser:
             elif not word and self.at >= len(self.text):
                 self._never_closed(begin)
             else:
-                hint = 'What text may say is until and max: {{name: text until "\\n" max 40}}.'
-                self._fail("this says nothing about a text", word_at, hint)
+                hint = 'A hole of text may have until and max: {{name: text until "\\n" max 40}}.'
+                self._fail("this is not an option of text", word_at, hint)
             self._skip()
         self.at += 2
         return Hole(name, "text", "", position, start, temperature, until, most)
 
     def _argument(self, begin: int, kind: str) -> str:
-        """Read the text behind the kind, up to and with the end of the hole."""
+        """Read the text after the kind, including the end of the hole."""
         start = self.at
         if kind == "schema" and self.text.startswith("{", start):
             try:
                 _, self.at = json.JSONDecoder().raw_decode(self.text, start)
             except (ValueError, RecursionError):
-                self.at = start  # the schema's own reader says what is wrong with it
+                self.at = start  # the schema's own reader will report the fault
             else:
                 argument = self.text[start : self.at]
                 self._close_hole(begin)
@@ -314,7 +312,7 @@ class _Parser:
         closing = _CLOSING.search(self.text, start)
         if closing is None:
             self._never_closed(begin)
-        if kind == "schema":  # its records may close together
+        if kind == "schema":  # its braces may be next to those of the hole
             every = _CLOSING.finditer(self.text, start)
             closing = next((each for each in every if _is_balanced(self.text[start : each.end() - 2])), closing)
         self.at = closing.end()
@@ -369,7 +367,7 @@ class _Parser:
 
 
 def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
-    """Split the argument of a ``substring`` into the name of its file, and the words behind it.
+    """Split the argument of a ``substring`` into the name of its file, and the options after it.
 
     >>> quoted_from("my notes.txt unit word most 9")
     ('my notes.txt', [('most', '9', 23), ('unit', 'word', 13)])
@@ -401,7 +399,7 @@ _ESCAPED = re.compile(r"\\([\\, ])|.", re.DOTALL)
 
 
 def _stripped(characters: list[re.Match[str]]) -> str:
-    """These characters without escapes, and without white space at both ends that has none."""
+    """These characters without escapes, and without unescaped white space at both ends."""
     while characters and characters[0][0].isspace():
         del characters[0]
     while characters and characters[-1][0].isspace():

@@ -21,16 +21,16 @@ _SHOWN = 60  # characters of a template in a repr
 class Template(Sequence):
     r"""Literal text with holes that a model fills: a ``sfgen.Sequence`` as text.
 
-    What may stand in it is told in ``sfgen.template.syntax``. Each hole's text is by itself one of its pattern, its
-    choices, its schema or its grammar. A text that can be divided in several ways is divided so that the first hole is
-    as long as it can be, then the second, and so on.
+    ``sfgen.template.syntax`` describes the syntax. The text of each hole matches its pattern, its choices, its schema
+    or its grammar by itself. A text that can be divided in several ways is divided so that the first hole is as long as
+    it can be, then the second, and so on.
 
     Safe to share between threads. Equal templates are equal.
 
     Args:
         text: The template.
         directory: The folder of the files that its holes name; ``None``: the current one.
-        origin: The name of its file, which errors tell; nothing is read from there.
+        origin: The name of its file for errors; the file is not read.
 
     Raises:
         TemplateError: It cannot be read, a hole cannot be filled, it passes a limit, or a file that a hole names cannot
@@ -58,7 +58,7 @@ class Template(Sequence):
 
     @classmethod
     def inline(cls, text: str) -> Template:
-        """Build a template from elsewhere, whose holes name no file.
+        """Build a template of a client, whose holes may not name files.
 
         Args:
             text: The template.
@@ -76,9 +76,9 @@ class Template(Sequence):
 
     @classmethod
     def of_constraints(cls, text: str, constraints: Mapping[str, Constraint]) -> Template:
-        """Build a template some of whose holes are filled beforehand.
+        """Build a template with given constraints for some of its holes.
 
-        What is given here counts, whatever stands in these holes.
+        They replace the constraints that are written in these holes.
 
         Args:
             text: The template.
@@ -103,7 +103,7 @@ class Template(Sequence):
     def _of_text(
         cls, text: str, origin: str | None, parts: Iterable[MadePart], narrowed: Dfa | None = None
     ) -> Template:
-        """A template of parts that are known."""
+        """A template of parts that are already made."""
         made = cls._of(parts, narrowed)
         made._text, made._origin = text, origin
         return made
@@ -138,7 +138,7 @@ class Template(Sequence):
 
     @property
     def origin(self) -> str | None:
-        """The name of its file, for messages; ``None`` where there is none."""
+        """The name of its file, for messages; ``None`` if there is none."""
         return self._origin
 
     def split(self) -> tuple[str, Template]:
@@ -181,6 +181,6 @@ class Template(Sequence):
         {'template': '{{a: regex [0-9]}}', 'begins_with_hole': True, 'holes': {}}
         """
         holes = {hole.name: hole.constraint.to_dict() for hole in self.holes if not isinstance(hole.constraint, Dfa)}
-        # Of a template whose beginning became the prompt only this tells.
+        # This is needed for a template whose beginning became the prompt.
         begins = not isinstance(self._parts[0], Literal)
         return {"template": self._text, "begins_with_hole": begins, "holes": holes}

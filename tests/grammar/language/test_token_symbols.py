@@ -241,9 +241,9 @@ def test_a_vocabulary_without_the_token(text: str, reason: str, place: tuple[int
 
 
 def test_a_template_is_of_texts() -> None:
-    with pytest.raises(TemplateError, match="asks for the token <think>"):
+    with pytest.raises(TemplateError, match="has the token <think>"):
         Template("{{a: grammar root ::= <think>}}")
-    with pytest.raises(TemplateError, match="asks for the token <think>"):
+    with pytest.raises(TemplateError, match="has the token <think>"):
         Template.of_constraints("{{a: text}}", {"a": Grammar.from_gbnf("root ::= <think>")})
 
 

@@ -124,7 +124,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("ray/shards.py", "", _LIBRARY),
     ("ray/actor.py", "Ray is not installed", "tests/test_without_extra.py"),
     ("ray/cluster.py", "Ray has given up", "what Ray tells that nothing here has foreseen"),
-    ("integrations/transformers.py", "it cannot be told whether a new text begins", _LIBRARY),
+    ("integrations/transformers.py", "it cannot be determined whether a new text begins", _LIBRARY),
     ("integrations/transformers.py", "transformers cannot be imported", _LIBRARY),
     ("integrations/transformers.py", "are not those of a", _LIBRARY),
     ("integrations/transformers.py", "the model scores", _LIBRARY),

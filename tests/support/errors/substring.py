@@ -51,7 +51,7 @@ SUBSTRINGS = [
     Case("gen --schema s.json --document d=n x", 1, "the automaton of a document of", _LONG),
     Case(["index", "--schema", '{"x-substring-of": 1}'], 1, "must be the name of a document, not a number"),
     _hole("none.txt", "cannot read the document none.txt: No such file or directory at line 1, column 16"),
-    _hole("d unit word unit line", "unit stands there twice at line 1, column 18"),
+    _hole("d unit word unit line", "unit is given twice at line 1, column 18"),
     _hole("d least 30", "d: the document has only 19 characters"),
     _hole("", "this hole has no document"),
 ]  # fmt: skip

@@ -29,8 +29,8 @@ TEMPLATES = [
         "".join(f"{{% for a{n} in x, y %}}" for n in range(40)) + "{{x: regex a}}" + "{% endfor %}" * 40,
         "template: with its blocks repeated it passes the limit of 10,000 parts",
     ),
-    _shown("", "template: there is no hole in it: nothing is left to write"),
-    _shown('{{"a"}}', "template: there is no hole in it: nothing is left to write"),
+    _shown("", "template: it has no hole: there is nothing to write"),
+    _shown('{{"a"}}', "template: it has no hole: there is nothing to write"),
     _shown("{{a}}", "template: no hole named 'a' stands before at line 1, column 3"),
     _shown("{{a: regex (a|b)*a(a|b){12}}}{{b: regex (a|b)*a(a|b){12}}}", "limit"),
 ]

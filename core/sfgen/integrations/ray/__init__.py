@@ -1,11 +1,11 @@
 """Jobs on a cluster of Ray.
 
 :class:`~sfgen.integrations.ray.predictor.SfgenPredictor` writes texts in a pipeline of Ray Data; ``shards`` reads and
-writes folders of files with it. ``cluster`` runs a whole job, whose file is that of one process. ``actor`` makes the
-texts of either, and has the journal, which knows the slots that have killed their processes: Ray itself makes a whole
-block again, and would for ever.
+writes folders of files with it. ``cluster`` runs a whole job, with the same file as a run in one process. ``actor``
+makes the texts of both, and has the journal, which records slots that have killed their processes: Ray itself would
+repeat a whole block for ever.
 
-Nothing here imports Ray before it is needed.
+Ray is imported only when it is needed.
 """
 
 from sfgen.integrations.ray.actor import open_journal

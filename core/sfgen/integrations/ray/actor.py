@@ -1,8 +1,8 @@
-"""The actors of a job: those that make texts, and the journal of the slots that were begun and are not done.
+"""The actors of a job: those that make texts, and the journal of slots that were begun and not finished.
 
-Ray gives a whole block of records to another process when one dies, and again when that dies. The journal is an actor
-of its own, without weights, which outlives them: whoever takes over the block asks it first. A slot that was begun by a
-process that is dead may have killed it.
+If a process dies, Ray gives its whole block of records to another one, and so on. The journal is an actor of its own,
+without weights, which outlives them: a process that takes over a block asks it first. A slot that was begun by a dead
+process may have killed it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def installed_ray() -> Any:
     Ray imports the package jsonschema.
     """
     try:
-        jsonschema()  # of itself it would take a second more
+        jsonschema()  # else Ray's own import of it takes a second more
         import ray
         import ray.data
     except ImportError as error:
@@ -47,7 +47,7 @@ class ActorTexts:
         try:
             if not self._asked("start", actor, default=True):
                 raise ModelError(
-                    "the processes that were to load the model have died, one after the other",
+                    "the processes that should load the model have died, one after the other",
                     hint="Take fewer of them: perhaps the memory does not suffice for several models.",
                 )
             loaded = load(assignment.job)
@@ -65,7 +65,9 @@ class ActorTexts:
         known = self._known
         known.clear()
         deaths = self._asked("deaths", [slot.key for slot in slots], self._process, default=[0] * len(slots))
-        for slot, count in zip(slots, deaths, strict=True):  # what may have killed a process is made alone, and first
+        for slot, count in zip(
+            slots, deaths, strict=True
+        ):  # slots that may have killed a process are made first, each alone
             if count >= MOST_DEATHS:
                 known[slot.key] = give_up(slot, self._assignment.lines)
             elif count:
@@ -80,7 +82,7 @@ class ActorTexts:
     def _take(self, outcome: Outcome) -> None:
         self._known[outcome.slot.key] = outcome
         if self._journal is not None:
-            self._journal.done.remote([outcome.slot.key])  # nobody waits: at worst a place is made alone once
+            self._journal.done.remote([outcome.slot.key])  # not awaited: at worst a slot is made alone once
 
     def _announced(self, slots: Iterable[Slot]) -> Iterator[Slot]:
         for slot in slots:
@@ -88,7 +90,7 @@ class ActorTexts:
             yield slot
 
     def _actor(self) -> str:
-        """The actor that this process is one of; it stays the same when Ray starts it again."""
+        """The identifier of this process's actor; it stays the same when Ray restarts it."""
         if self._journal is None:
             return ""
         import ray
@@ -110,10 +112,10 @@ Key: TypeAlias = tuple[int, int]
 
 @dataclass
 class Journal:
-    """A journal of what the processes of one job have begun.
+    """A journal of the slots that the processes of one job have begun.
 
     Attributes:
-        refusal: Why the model cannot be loaded; ``None``: no process has said so.
+        refusal: The error of loading the model; ``None`` if no process has reported one.
     """
 
     refusal: SfgenError | None = None
@@ -132,11 +134,11 @@ class Journal:
         self._starts.pop(arguments.text("actor", actor), None)
 
     def refuse(self, error: SfgenError) -> None:
-        """Note that the model cannot be loaded, so that no other tries; the first reason stays."""
+        """Note that the model cannot be loaded, so that no other process tries; the first error is kept."""
         self.refusal = self.refusal or error
 
     def why(self) -> SfgenError | None:
-        """Return why the model cannot be loaded, or ``None``."""
+        """Return the error of loading the model, or ``None``."""
         return self.refusal
 
     def deaths(self, keys: Sequence[Key], process: str) -> list[int]:
@@ -166,7 +168,7 @@ class Journal:
 def open_journal() -> Any:
     """Start the journal of one job as an actor of the cluster.
 
-    It lives as long as somebody holds it.
+    It lives as long as there is a reference to it.
 
     Returns:
         Ray's handle of the actor.

@@ -1,4 +1,4 @@
-"""A whole job on a cluster: this process reads the prompts and writes the records, actors of Ray make them."""
+"""Run a whole job on a cluster: this process reads the prompts and writes the records, actors of Ray make them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RayCluster:
             order: Takes the outcome of each slot.
 
         Raises:
-            UsageError: An argument of another kind.
+            UsageError: An argument of a wrong type.
         """
         arguments.instance("assignment", assignment, Assignment)
         arguments.instance("order", order, InOrder)
@@ -62,11 +62,11 @@ class RayCluster:
 def connected(
     address: str = LOCAL, *, cpus: float = 0.5, gpus: float = 0.0
 ) -> contextlib.AbstractContextManager[RayCluster]:
-    """Connect to a cluster; what was begun for it ends afterwards.
+    """Connect to a cluster; a cluster that was started for this ends afterwards.
 
     Args:
-        address: ``"local"`` begins one on this machine; ``"auto"`` finds the one that this machine is part of; else
-            ``HOST:PORT``, or what else ``ray.init`` takes. Where this process is connected already, that one is taken.
+        address: ``"local"`` starts one on this machine; ``"auto"`` finds the one of this machine; else ``HOST:PORT``,
+            or another address that ``ray.init`` takes. If this process is already connected, that cluster is used.
         cpus: The processors that each actor reserves.
         gpus: The GPUs that each reserves.
 
@@ -75,7 +75,7 @@ def connected(
 
     Raises:
         ModelError: Ray is not installed.
-        UsageError: Nobody answers there within 10 seconds; or an argument of another kind.
+        UsageError: There is no answer within 10 seconds; or an argument of a wrong type.
     """
     address = arguments.text("address", address)
     return _connected(
@@ -98,7 +98,7 @@ def _connected(address: str, cluster: RayCluster) -> Iterator[RayCluster]:
             configure_logging=True,
             **({"include_dashboard": False} if address == LOCAL else {}),
         )
-    except Exception as error:  # each kind of address has its own
+    except Exception as error:  # each kind of address has its own error
         raise _nobody(address, error) from None
     try:
         yield cluster
@@ -107,7 +107,7 @@ def _connected(address: str, cluster: RayCluster) -> Iterator[RayCluster]:
 
 
 def _look(address: str) -> None:
-    """Look whether anybody answers at ``HOST:PORT``: Ray itself would wait for minutes."""
+    """Check that Ray answers at ``HOST:PORT``: Ray itself would wait for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return
@@ -116,7 +116,7 @@ def _look(address: str) -> None:
             if os.environ.get("RAY_USE_TLS", "0") == "0":
                 connection.sendall(_HTTP2)
                 if connection.makefile("rb").read(9)[3:4] != _SETTINGS:
-                    raise OSError("what listens there is not Ray")
+                    raise OSError("the program that listens there is not Ray")
     except (OSError, OverflowError) as error:
         raise _nobody(address, error) from None
 
@@ -125,7 +125,7 @@ def _nobody(address: str, error: Exception) -> UsageError:
     why = str(error).strip().partition("\n")[0]
     return UsageError(
         f"no cluster of Ray answers at {address!r:.100}: {why:.200}",
-        hint="Begin one there, with: ray start. Or name it local: it is begun here.",
+        hint="Start one there, with: ray start. Or use the address local, which starts one here.",
     )
 
 
@@ -174,20 +174,20 @@ class RayCrew:
                 for outcome in batch["outcome"]:
                     self._order.add(pickle.loads(outcome))
                 yield
-        except SfgenError:  # of whoever takes the outcomes
+        except SfgenError:  # raised by ``order``
             raise
-        except Exception as error:  # of Ray, which has its own for what an actor raises
+        except Exception as error:  # Ray has errors of its own for those that an actor raises
             raise failure_of(error, journal) from error
 
 
 def be_quiet() -> None:
-    """Keep Ray Data from telling its progress; what goes wrong is told as an error."""
+    """Turn Ray Data's progress output off; failures are raised as errors."""
     installed_ray().data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
 
 def failure_of(error: Exception, journal: Any) -> SfgenError:
-    """Tell why a pipeline of Ray Data has failed."""
+    """Return the error for a failed pipeline of Ray Data."""
     import ray
 
     refusal: SfgenError | None = ray.get(journal.why.remote())
@@ -196,7 +196,7 @@ def failure_of(error: Exception, journal: Any) -> SfgenError:
     why = str(error).strip().splitlines()[-1:] or [type(error).__name__]
     return ModelError(
         f"Ray has given up: {why[0]:.300}",
-        hint="Its logs say more. Perhaps the memory does not suffice for several models: take fewer of them.",
+        hint="See its logs. Perhaps the memory does not suffice for several models: use fewer actors.",
     )
 
 
@@ -212,13 +212,13 @@ class _Places:
 
 
 def check_cluster(cluster: RayCluster, count: int, *, beside: float = 0.0) -> None:
-    """Check that the cluster has what N actors reserve.
+    """Check that the cluster has the processors and GPUs that N actors reserve.
 
-    They would wait for it without end.
+    They would wait for missing ones without end.
     """
     ray = installed_ray()
     if not ray.is_initialized():
-        raise UsageError("no cluster of Ray is connected", hint="Take what sfgen.integrations.ray.connected gives.")
+        raise UsageError("no cluster of Ray is connected", hint="Use the result of sfgen.integrations.ray.connected.")
     has = ray.cluster_resources()
     for name, each, left in (("CPU", cluster.cpus, beside), ("GPU", cluster.gpus, 0.0)):
         if each * count + left > has.get(name, 0.0) + 1e-9:
@@ -228,5 +228,5 @@ def check_cluster(cluster: RayCluster, count: int, *, beside: float = 0.0) -> No
                     f"ask for {each * count:g}{f', beside {left:g} for others' if left else ''}",
                     "workers",
                 ),
-                hint="Take fewer of them, or let each ask for less.",
+                hint="Use fewer actors, or let each ask for less.",
             )

@@ -1,4 +1,4 @@
-"""Texts in a pipeline of Ray Data."""
+"""Generate texts in a pipeline of Ray Data."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _OWN_COLUMNS = ("sample", "text", "error", "record")
 class SfgenPredictor:
     """A predictor for ``Dataset.map_batches``: one text for each row.
 
-    A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: what a text is drawn from depends
-    on it, so that it must stand there before the rows are divided among processes. It may have ``id``, and ``sfgen``,
-    the instructions of this row (``sfgen.jobs.prompt_record``). Give it a journal: without one a record that kills its
-    process ends the job, or kills processes as long as Ray starts others.
+    A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: the seed of a text depends on it,
+    so it must be set before the rows are divided among processes. It may have ``id``, and ``sfgen``, the instructions
+    of this row (``sfgen.jobs.prompt_record``). Give it a journal: without one a record that kills its process ends the
+    job, or kills processes as long as Ray starts others.
 
     Args:
-        job: What is done with each prompt. Its model is a name, which each process loads.
-        batch_size: The number of texts that a process works on at once.
-        journal: What ``open_journal`` has made.
+        job: The job for each prompt. Its model is a name, which each process loads.
+        batch_size: The number of texts that a process generates at once.
+        journal: The journal, made by ``open_journal``.
 
     Raises:
-        UsageError: An argument of another kind, or a model that is loaded already.
+        UsageError: An argument of a wrong type, or a loaded model.
         SfgenError: As ``load_model``.
 
     A pipeline, with ``import ray`` and rows that are numbered as they are read::
@@ -62,11 +62,11 @@ class SfgenPredictor:
             columns: The columns, of equal length.
 
         Returns:
-            The same columns, a row for each sample, and behind them ``sample``, ``text`` or ``error``, and ``record``,
-            which is the JSON of all that is known of the text.
+            The same columns, with a row for each sample, then ``sample``, ``text`` or ``error``, and ``record``, which
+            is the whole record as JSON.
 
         Raises:
-            UsageError: There is no column ``prompt`` or ``line``, one that this class writes is there already, or a
+            UsageError: There is no column ``prompt`` or ``line``, a column that this class writes exists already, or a
                 line is not a whole number from 1 on.
         """
         plain = {name: _plain(name, values) for name, values in arguments.mapping("columns", columns).items()}
@@ -113,5 +113,5 @@ def check_model_is_named(job: Job) -> None:
 
 
 def _plain(name: str, values: Any) -> list[Any]:
-    """A column as Python's own values: numpy's are no JSON."""
+    """A column as Python's own values: numpy's cannot be written as JSON."""
     return list(values.tolist() if hasattr(values, "tolist") else arguments.items(name, values, "a column"))

@@ -1,9 +1,9 @@
-"""Prompts in a folder of files, texts in another: Ray Data reads, makes and writes, and goes on where it was killed.
+"""Make texts in one folder from prompts in another with Ray Data; a run that was killed can be resumed.
 
 A shard is a file of JSON Lines. Each record has, beside ``prompt`` and the like, ``line``: a whole number from 1 on
-that no other record of any shard has. A text is drawn from it, and by it Ray knows what is done, so that it must stand
-in what is read. ``CheckpointConfig`` of Ray notes the lines of each shard of texts when it is written; what a killed
-driver has left half done is made again.
+that no other record of any shard has. The seed of a text depends on it, and by it Ray knows which texts are done, so it
+must be in the input. ``CheckpointConfig`` of Ray notes the lines of each shard of texts when it is written; shards that
+a killed driver has left incomplete are made again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ENDINGS = ("*.jsonl", "*.json")
 _FACTS = "job.json"
 _TEXTS = "texts"
 _DONE = "done"
-_TASK_CPUS = 0.25  # of what reads or writes a shard
+_TASK_CPUS = 0.25  # processors of a task that reads or writes a shard
 _BESIDE = 1.5  # processors: for Ray's filter of what is done, whose one cannot be chosen, and to read and write
 
 
@@ -40,15 +40,15 @@ def write_shards(
     some hundred prompts in each are a good size. Only one run may write at a time.
 
     Args:
-        cluster: What ``connected`` gives.
-        job: What is done with each prompt. Its model is a name, and its seed given: a later run must have the same.
+        cluster: The cluster, from ``connected``.
+        job: The job for each prompt. Its model is a name, and its seed given: a later run must have the same.
         prompts: The folder of the prompts, in files that end in ``.jsonl`` or ``.json``. Each record has a ``line``.
         output: The folder of the texts. Its files must be of this job and these prompts.
         actors: The number of processes that make texts.
-        batch_size: The number of texts that each of them works on at once.
+        batch_size: The number of texts that each of them generates at once.
 
     Raises:
-        UsageError: An argument of another kind, a model that is loaded already, or a cluster that lacks what it takes.
+        UsageError: An argument of a wrong type, a loaded model, or a cluster with too few processors or GPUs.
         InputError: The prompts cannot be read, or a record has no ``line`` of its own. Nothing has been written then.
         ForeignOutput: The folder holds texts of another job or of other prompts.
         OutputError: The folder cannot be written.
@@ -90,7 +90,7 @@ def write_shards(
 def read_shards(output: str | Path) -> Iterator[dict[str, Any]]:
     """Read the records that ``write_shards`` has written.
 
-    They are in no order. A record that was written twice comes once: no two have the same line and sample.
+    They are not ordered. A record that was written twice is yielded once: no two have the same line and sample.
 
     Args:
         output: The folder of the texts.
@@ -111,7 +111,7 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
                 records = json.loads(json.loads(line)["records"])
             except (ValueError, KeyError, TypeError):
                 if not line.endswith(b"\n"):
-                    break  # whoever wrote it was killed
+                    break  # the run that wrote it was killed
                 raise InputError(f"{file}, line {number}: no texts of write_shards", hint="Take it away.") from None
             for record in records:
                 key = record["line"], record.get("sample", 0)
@@ -120,7 +120,7 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
                     yield record
 
 
-# ---- in the process that begins it ---------------------------------------------------------------------------------
+# ---- in the process that starts it ---------------------------------------------------------------------------------
 
 
 def _files(folder: Path) -> list[Path]:
@@ -166,7 +166,7 @@ def _lines(file: Path) -> Iterator[bytes]:
 
 
 def _begin(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Note of what job the folder is, or compare it."""
+    """Record the job of the folder, or compare it."""
     file, written = folder / _FACTS, json.loads(json.dumps(facts))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ def _begin(folder: Path, facts: Mapping[str, Any]) -> None:
     other = [key for key in keys if not isinstance(known, dict) or known.get(key) != written.get(key)]
     if other:
         raise ForeignOutput(
-            f"{folder} is not of this run: its {other[0]} is another",
+            f"{folder} is not of this run: its {other[0]} differs",
             hint="Go on with the same job, seed and prompts, or name another folder.",
             path=folder,
         )
@@ -209,7 +209,7 @@ def _shard_source(files: list[str]) -> Any:
 
 
 class _ShardPredictor(SfgenPredictor):
-    """A predictor for rows of shards: the JSON of all samples of a row is one row again, so that none is lost."""
+    """A predictor for rows of shards: all samples of a row become one row of JSON, so that none is lost."""
 
     def __init__(self, job: Job, batch_size: int, journal: Any, folder: str) -> None:
         if not Path(folder, _FACTS).is_file():
