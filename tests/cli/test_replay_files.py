@@ -54,7 +54,7 @@ DONE = {"sample": 1, "seconds": 0, "event": "error", "message": "no more"}
             ["# A heading", "", "and more"],
             "is not a trace of sfgen: line 1: not valid JSON: Expecting value at character 1",
         ),
-        (['{"prompt": "a"}'], 'is not a trace of sfgen: line 1: there is no "trace" in it'),
+        (['{"prompt": "a"}'], 'is not a trace of sfgen: line 1: it has no key "trace"'),
         (["", "  ", "[1]"], "is not a trace of sfgen: line 3: expected an object, found a list"),
         (["[" * 100_000], "is not a trace of sfgen: line 1: JSON that is nested too deeply"),
         ([SCENE, '{"a":' * 100_000 + "\n"], ", line 2: JSON that is nested too deeply"),

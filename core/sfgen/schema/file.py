@@ -1,7 +1,7 @@
-"""Write schemas to files for one vocabulary, and read them.
+"""Save schemas in files for one vocabulary, and load them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``schema`` is the schema as JSON, its numbers as they were, and
-``options`` how its values are written, as JSON, with the documents that they are quoted from.
+The format is that of ``sfgen.index.saved_text``. ``schema`` is the schema as JSON, with its numbers as they were
+written; ``options`` has the options of its values as JSON, with the quoted documents.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def saved_schema(path: str | PathLike[str]) -> JsonSchema | None:
 
 def _schema_of(text: str, options: dict[str, Any]) -> JsonSchema:
     if not text.startswith("{") and text not in ("true", "false"):
-        raise ValueError("no schema")  # a name of a file is never followed
+        raise ValueError("no schema")  # a name of a file would not be opened
     for name, facts in options.get("documents", {}).items():
         options["documents"][name] = substring_of(facts.pop("document"), facts)
     return JsonSchema(text, **options)

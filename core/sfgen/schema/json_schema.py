@@ -1,4 +1,4 @@
-"""A JSON Schema as a constraint: what is written by it, and what is valid by it."""
+"""A JSON Schema as a constraint: the texts that it generates, and the documents that it accepts."""
 
 from __future__ import annotations
 
@@ -40,45 +40,47 @@ if TYPE_CHECKING:
     from sfgen.protocols import Guide, Superset
 
 _SHOWN = 60  # characters of a schema in a repr
-_KEPT = 16  # schemas without banned words
+_KEPT = 16  # the most schemas without banned words that are kept
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonSchema:
     """Texts that are written by a JSON Schema: a ``sfgen.protocols.GuidingConstraint``.
 
-    What is *written* has the one form that the options fix; all of it is valid. What is *valid* is wider: any white
-    space, any order, any spelling of a number. :meth:`accepts` is about the first, :meth:`validate` about the second.
+    A *written* text has the form that the options fix, and is always valid. A *valid* text may have any white space,
+    any order and any spelling of numbers. :meth:`accepts` tells whether a text is written, :meth:`validate` whether it
+    is valid.
 
     Rules are made on demand. It can be shared between threads. Equal schemas with equal options are
     equal, if they are of the same Python type or of none.
 
     Args:
         schema: A dict, a bool, JSON text, the short form (``"name, age? int"``, see
-            :mod:`sfgen.schema.reading.short_form`), the path of a file, or what
-            :func:`sfgen.schema.read_schema` has read; or a Python type that pydantic reads (a model, a dataclass,
-            ``list[Model]``), whose schema it is. ``sfgen.schema_of`` makes a dict of examples, ``sfgen.tools_schema``
+            :mod:`sfgen.schema.reading.short_form`), the path of a file, or a result of
+            :func:`sfgen.schema.read_schema`; or a Python type that pydantic reads (a model, a dataclass,
+            ``list[Model]``), for its schema. ``sfgen.schema_of`` makes a schema of examples, ``sfgen.tools_schema`` one
             of tools.
-        order: The order of properties: ``"schema"`` is theirs in the schema, ``"any"`` leaves it open.
+        order: The order of properties: ``"schema"`` is that of the schema, ``"any"`` leaves it open.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
-        require_all: Whether all declared properties are there.
+        require_all: Whether all declared properties are required.
         infer_types: Whether a schema without ``type`` whose keywords are all about one type, such as ``items`` and
-            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.meaning.groups`. A note says where.
-        numbers: How numbers of ``enum`` and ``const`` are spelled: ``"schema"`` is as the schema has them, ``"any"``
-            also ``1.0`` and ``1.00`` for 1. In draft 04, where 1.0 is no integer, whole numbers stay as they are.
+            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.meaning.groups`. A note lists the
+            places.
+        numbers: The spelling of numbers of ``enum`` and ``const``: ``"schema"`` is that of the schema, ``"any"`` also
+            ``1.0`` and ``1.00`` for 1. In draft 04, where 1.0 is not an integer, whole numbers are not changed.
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
-            ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
-            The metaschemas of the drafts can be referred to without.
-        documents: What strings are quoted from, by name: texts, or a ``sfgen.Substring`` each, which says in what
-            units. A string with the keyword ``"x-substring-of": "NAME"`` stands in the document of that name.
+            ``"URL=DIRECTORY"`` also by the path after a URL. They become a part of the schema; no document is fetched.
+            References to the metaschemas of the drafts need no directory.
+        documents: The documents for quotations, by name: texts, or a ``sfgen.Substring``, which also has the unit. A
+            string with the keyword ``"x-substring-of": "NAME"`` is a quotation from the document of that name.
 
     Raises:
         SchemaError: It cannot be read as a schema.
         SchemaTooLarge: It passes a limit.
         InputError: The file, or the directory, cannot be read.
-        UsageError: An option means nothing.
+        UsageError: An option is not valid.
 
     >>> schema = JsonSchema("name, age int")
     >>> schema.accepts('{"name": "Ada", "age": 36}'), schema.accepts('{"age": 36, "name": "Ada"}')
@@ -104,7 +106,7 @@ class JsonSchema:
     ) -> None:
         source = pydantic_type(schema) or schema
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
-            hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
+            hint = "Give the class, not an instance." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
         options = WritingOptions(
             spacing, indent, extra_properties, require_all, order, infer_types=infer_types, numbers=numbers
@@ -176,17 +178,17 @@ class JsonSchema:
 
     @property
     def options(self) -> WritingOptions:
-        """How values are written."""
+        """The options of written values."""
         return self._options
 
     @property
     def compiled(self) -> Compiled:
-        """The rules, with what people are told of them.
+        """The rules, with their descriptions for people.
 
         Raises:
-            SchemaError: A keyword is not supported, or nothing can be written.
+            SchemaError: A keyword is not supported, or no text can be written.
             SchemaTooLarge: A limit is passed.
-            BannedWordsError: Nothing is left without a banned word.
+            BannedWordsError: Every text has a banned word.
         """
         with self._lock:
             if self._compiled is None:
@@ -197,7 +199,7 @@ class JsonSchema:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the schema, a line each.
+        """Remarks on the schema for its user, one line each.
 
         It raises as :attr:`compiled`.
         """
@@ -244,11 +246,11 @@ class JsonSchema:
 
     @property
     def documents(self) -> Mapping[str, Substring]:
-        """What strings are quoted from, by name."""
+        """The documents for quotations, by name."""
         return self._document.quoted
 
     def validate(self, data: object) -> list[Fault]:
-        """List what is not valid in a document; nothing if it is.
+        """List the faults of a document; none if it is valid.
 
         Args:
             data: JSON as text or bytes, or a value: a dict, a list, a number, a bool, ``None``.
@@ -264,8 +266,8 @@ class JsonSchema:
         """Ask the package jsonschema and a strict parser about a finished text.
 
         Returns:
-            ``None`` if the text is valid, or nested too deep for them to tell; else the schema, who refuses, where and
-            why.
+            ``None`` if the text is valid, or too deeply nested for the judges; else the schema, the judge, the place
+            and the reason.
         """
         data = arguments.data("data", data)
         if self._validity.is_valid(data) or self._validity.is_too_deep(data):
@@ -276,7 +278,7 @@ class JsonSchema:
     def value(self, text: str | bytes) -> Any:
         """Parse the JSON of a text.
 
-        The value is ``None``, too, where the text is nested too deep for Python's parser.
+        The value is also ``None`` if the text is nested too deep for Python's parser.
 
         Raises:
             UsageError: It is not JSON.
@@ -295,17 +297,17 @@ class JsonSchema:
     def parser(self) -> Callable[[str | bytes], Any] | None:
         """The function that makes an instance of the Python type.
 
-        It takes a text. It is ``None`` where the schema was not made of a type.
+        It takes a text. ``None`` if the schema was not made from a type.
         """
         return None if self._python_type is None else self._python_type.parse
 
     def parsed(self, text: str | bytes) -> Any:
-        """Make the instance that a text stands for, or its value.
+        """Make the instance of a text, or its value.
 
-        The schema's Python type decides which.
+        An instance if the schema was made from a Python type.
 
         Returns:
-            The instance; without a Python type what :meth:`value` gives.
+            The instance; without a Python type the result of :meth:`value`.
 
         Raises:
             NotAnInstance: pydantic refuses the text.
@@ -349,14 +351,14 @@ class JsonSchema:
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """Take the banned words out of strings and undeclared names.
 
-        Each string is checked by itself, as what it says: escapes are undone. No string begins in a prompt.
+        Each string is treated by itself, with its escapes undone. No string begins in a prompt.
 
         Args:
-            banned: What must not be in a string.
-            prompt: What stands before the text.
+            banned: The banned words.
+            prompt: The text before it.
 
         Returns:
-            ``None`` where the banned words cannot be taken out, so that a matcher must watch over the text.
+            ``None`` if the banned words cannot be taken out, so that a matcher must check the text.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -370,7 +372,7 @@ class JsonSchema:
     def superset(self) -> Superset | None:
         """Return an automaton of all texts, and perhaps of others.
 
-        It is ``None`` where none is small enough.
+        ``None`` if none is small enough.
 
         Raises:
             SfgenError: As :attr:`compiled`.
@@ -399,12 +401,12 @@ class JsonSchema:
         except SchemaError as error:
             if options.banned is None or isinstance(error, SchemaTooLarge):
                 raise
-            # It raises where the banned words are not the reason.
+            # This raises if the banned words are not the reason.
             compile_schema(self._document, replace(options, banned=None))
             raise BannedWordsError(
                 "every text that the schema allows has a banned word",
                 details=(f"  {error.message}",),
-                hint="Change the schema, or take a word off the list.",
+                hint="Change the schema, or remove a word from the list.",
             ) from None
 
     def _made_network(self, compiled: Compiled) -> Network:
@@ -432,7 +434,7 @@ def _text_or_bytes(text: object) -> str | bytes:
 
 
 class JsonTeller(Teller[JsonPosition]):
-    """Tells where in the JSON a guide of a schema is, and what is expected there."""
+    """Describes the position of a guide in the JSON of a schema, and the value that is expected there."""
 
     start = START
 
@@ -440,15 +442,15 @@ class JsonTeller(Teller[JsonPosition]):
         self._network, self._compiled = network, compiled
 
     def read(self, reading: JsonPosition, data: bytes) -> JsonPosition:
-        """Return the place after some bytes."""
+        """Return the position in the JSON after some bytes."""
         return reading.read(data)
 
     def describe(self, reading: JsonPosition, position: NetworkPosition) -> str:
-        """Tell the position and what is expected: ``$.address.street: a string``."""
+        """Describe the position and the expected value: ``$.address.street: a string``."""
         return described(reading, position, self._network, self._compiled())
 
 
 def described(there: JsonPosition, position: NetworkPosition, network: Network, compiled: Compiled) -> str:
-    """Tell a place in a text of a schema, and what is expected there."""
+    """Describe a position in a text of a schema, and the expected value."""
     running = {network.names[network.rule_of[state]] for state, _, _ in position}
     return f"{json_path(there.way)}: {expected_at(compiled, there, running)}"

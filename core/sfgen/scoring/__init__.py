@@ -1,7 +1,7 @@
 """The probability of each of some choices, as whole texts after a prompt.
 
-``one_prompt`` has the function for one prompt, ``spelling`` finds the tokens of the choices behind the prompt, ``loop``
-asks the model along the tree of their common prefixes. Many prompts are a ``sfgen.Job`` with ``choices``.
+``one_prompt`` has the function for one prompt, ``spelling`` finds the tokens of the choices after the prompt, ``loop``
+scores the tree of their common prefixes. For many prompts use a ``sfgen.Job`` with ``choices``.
 """
 
 from sfgen.scoring.loop import ChoiceScore

@@ -1,8 +1,9 @@
-"""The scores of some choices after one prompt: a generator without input or output, as the decode loop is.
+"""Score some choices after one prompt, by a generator without input or output, like the decode loop.
 
-It goes through the prefix tree of the choices, depth first, so that what they share is read once. The tokens between
-two branches are read in one forward pass, with the scores at each of their positions; then the session goes back to the
-branch. So the prompt is read once, and each token of the tree once. A driver asks several prompts' requests together.
+It walks the prefix tree of the choices, depth first, so that common prefixes are read once. The tokens between two
+branches are read in one forward pass, with the scores at each of their positions; then the session goes back to the
+branch. So the prompt is read once, and each token of the tree once. A driver answers the requests of several prompts
+together.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from sfgen.scoring.spelling import Spelled
 
 @dataclass(frozen=True, slots=True)
 class ChoiceScore:
-    """How likely one of some choices is.
+    """The probability of one of some choices.
 
     Attributes:
         text: The choice.
-        probability: Its share: its own probability divided by the sum of those of all choices.
-        logprob: The natural logarithm of its own probability: of its tokens, and of an end token behind them where
-            the model has one. Minus infinity for the probability 0.
-        tokens: Its token ids, the end token not among them. Where the tokenizer joins the end of the prompt with what
-            follows, they begin with that end (see ``sfgen.scoring.spelling``).
+        probability: Its share: its own probability divided by the sum over all choices.
+        logprob: The natural logarithm of its own probability: of its tokens, and of an end token after them if the
+            model has one. Minus infinity for the probability 0.
+        tokens: Its token ids, without the end token. If the tokenizer joins the end of the prompt with the choice, they
+            begin with that end (see ``sfgen.scoring.spelling``).
     """
 
     text: str
@@ -45,7 +46,7 @@ class ChoiceScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All choices after one prompt."""
+    """The scores of all choices after one prompt."""
 
     scores: tuple[ChoiceScore, ...]  # the likeliest first, equals in the order of the choices
     prompt_tokens: int
@@ -64,7 +65,7 @@ class PrefixNode:
     depth: int = 0  # in tokens
     children: dict[int, PrefixNode] = field(default_factory=dict)  # by the next token
     ends: list[int] = field(default_factory=list)  # the numbers of the sequences that end here
-    logprob: float = 0.0  # of the tokens until here
+    logprob: float = 0.0  # of the tokens up to here
 
 
 def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:
@@ -143,7 +144,7 @@ class ScoringLoop:
         while waiting:
             known, (tokens, nodes) = waiting.pop()
             whole, last = [*known, *tokens], nodes[-1]
-            # Behind the last token an end may follow; where there is no such token, nobody need know.
+            # After the last token an end token may follow, whose scores are needed if there is one.
             read = len(tokens) if self.vocabulary.end_token_ids or last.children else len(tokens) - 1
             if read:
                 cursor.cut(len(known))
@@ -153,7 +154,7 @@ class ScoringLoop:
                     self._arrive(node, scores, logprobs)
             if read < len(tokens):
                 self._end(last, 0.0, logprobs)
-            waiting += [(whole, chain) for chain in chains(last)]  # the next ones: what they go on from is read
+            waiting += [(whole, chain) for chain in chains(last)]  # the next chains, whose prefix has been read
         yield Scored(normalized(self.texts, logprobs, self.spelled.choices), self.prompt_tokens, cursor.asked)
 
     def _arrive(self, node: PrefixNode, scores: Scores, logprobs: list[float]) -> None:

@@ -19,22 +19,23 @@ from sfgen.scoring.spelling import Spelling
 def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> list[ChoiceScore]:
     """Score choices after a prompt by their probabilities as whole texts.
 
-    Each is the product of the probabilities of its tokens (temperature 1, all tokens) and of an end token behind them,
-    of several end tokens together: so ``hot`` is not mixed up with ``hotel``, which begins with it. With a model that
-    has no end token the text counts alone, and ``hotel`` is one of the texts of ``hot``. It is one sequence of tokens
-    that counts, the one that the tokenizer writes (see ``sfgen.scoring.spelling``), not all that spell the choice.
+    The probability of a choice is the product of the probabilities of its tokens (temperature 1, no truncation) and of
+    an end token after them, several end tokens taken together: so ``hotel`` does not count for ``hot``, with which it
+    begins. If a model has no end token, the end does not count, and the probability of ``hot`` includes ``hotel``. Only
+    one sequence of tokens counts, the one that the tokenizer writes (see ``sfgen.scoring.spelling``), not all that
+    spell the choice.
 
     Args:
         model: As of ``generate``.
         prompt: As of ``generate``: text, the ids of its tokens, or the messages of a conversation.
-        choices: The texts; of equal ones the first counts.
+        choices: The texts; duplicates are dropped.
 
     Returns:
         The score of each choice, the likeliest first, equals in the order of the choices. Their probabilities sum to 1;
-        what the model gives to all of them together is the sum of ``exp(logprob)``. Sums are float64.
+        the model's probability of all of them together is the sum of ``exp(logprob)``. Sums are float64.
 
     Raises:
-        UsageError: An argument of another kind, no choice, no token in the prompt, or a choice that the vocabulary
+        UsageError: An argument of a wrong type, no choice, no token in the prompt, or a choice that the vocabulary
             cannot write.
         InputError: The prompt and a choice are longer than the model's context.
         ModelError: The model's scores cannot be used, or none of the choices has any probability.
@@ -65,12 +66,12 @@ def prepare_scoring(model: Model, prompt: str | Sequence[int], choices: Sequence
     vocabulary = vocabulary_of(model)
     prompt_ids = tuple(prompt_tokens(model, prompt))
     if not prompt_ids:
-        raise UsageError("the prompt has no token, so nothing tells what may come first")
+        raise UsageError("the prompt has no token, so the first token of a choice has no scores")
     if isinstance(prompt, ChatPrompt) and prompt.begun is not None and tuple(model.encode(prompt.text)) == prompt_ids:
-        prompt = prompt.text  # whose end is text that the tokenizer may join with a choice
+        prompt = prompt.text  # the tokenizer may join its end with a choice
     spelled = Spelling(model, prompt, prompt_ids).spelled(choices)
     context: int | None = getattr(model, "context_length", None)
-    # The last token is read too where an end token may follow it.
+    # The last token is also read if an end token may follow it.
     longest = len(spelled.root) + max(map(len, spelled.choices)) - (0 if vocabulary.end_token_ids else 1)
     if context is not None and longest > context:
         name = getattr(model, "name", "the model")

@@ -1,18 +1,18 @@
-"""The tokens of some choices behind a prompt, as the tokenizer would write them.
+"""Find the tokens of some choices after a prompt, as the tokenizer would write them.
 
-The prompt and a choice are cut together, as one text. Where the prompt's tokens begin all of these, each choice has the
-tokens that follow them, and its probability is that on condition of the prompt.
+The prompt and a choice are tokenized as one text. If all of these begin with the prompt's tokens, a choice has the
+tokens after them, and its probability is conditional on the prompt.
 
-Where the tokenizer joins the end of the prompt with what follows (``very `` and ``hot`` are ``very`` and `` hot``), the
-prompt's last tokens are taken back, for all choices alike, up to those that all of the texts begin with. Then the end
-of the prompt is scored together with the choice. The shares of the choices are on condition of the prompt all the
-same, since each of the texts begins with it; their own probabilities hold that of the prompt's end as a factor.
+If the tokenizer joins the end of the prompt with a choice (``very `` and ``hot`` are ``very`` and `` hot``), the
+prompt's last tokens are taken back, the same number for all choices, so that all of the texts begin with the rest. Then
+the end of the prompt is scored together with the choice. The shares of the choices are conditional on the prompt all
+the same, since each text begins with it; their own probabilities contain that of the prompt's end as a factor.
 
-Nothing is taken back of a prompt that is given as tokens, such as that of a chat template (unless the assistant has
-begun the answer), nor where nothing would be left of it. The choice is cut behind the prompt's last tokens then, or by
-itself where the tokenizer would have cut these otherwise: the rule of jump-forward tokens
-(``sfgen.decoding.fast_forward``). So it is where the tokenizer changes the text, or a model's ``encode`` writes
-something behind it. A choice that the tokenizer cannot write has the fewest tokens of the vocabulary, the longest
+No tokens are taken back from a prompt that is given as tokens, such as that of a chat template (unless the assistant
+has begun the answer), or if none would be left. Then the choice is tokenized after the prompt's last tokens, or by
+itself if the tokenizer would have divided these otherwise: the rule of jump-forward tokens
+(``sfgen.decoding.fast_forward``). The same holds if the tokenizer changes the text, or if a model's ``encode`` adds
+tokens after it. A choice that the tokenizer cannot write is spelled by the fewest tokens of the vocabulary, the longest
 first.
 """
 
@@ -34,19 +34,19 @@ class Spelled:
     """The tokens of some choices."""
 
     root: Ids  # the tokens before all of them
-    choices: tuple[Ids, ...]  # the tokens of each, behind the root
+    choices: tuple[Ids, ...]  # the tokens of each choice after the root
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """Spells the choices behind one prompt."""
+    """Tokenizes choices after one prompt."""
 
     model: Model  # its ``vocabulary`` and ``encode`` are used
     prompt: str | Sequence[int]  # text, or token ids
     prompt_ids: Ids
 
     def spelled(self, choices: Sequence[str]) -> Spelled:
-        """Tokenize the choices behind the prompt."""
+        """Tokenize the choices after the prompt."""
         whole = [self._together(choice) for choice in choices]
         root = self.prompt_ids[: min((shared_length(self.prompt_ids, ids) for ids in whole), default=0)]
         if not root:
@@ -55,7 +55,7 @@ class Spelling:
         return Spelled(root, tuple(ids[len(root) :] for ids in whole))
 
     def _together(self, choice: str) -> Ids:
-        """Return the tokens of prompt and choice, cut as one text where that is possible."""
+        """Return the tokens of prompt and choice, as one text if possible."""
         if isinstance(self.prompt, str):
             with suppress(SfgenError):  # a model that does not read each character
                 ids = tuple(self.model.encode(self.prompt + choice)) if choice else self.prompt_ids
@@ -64,7 +64,7 @@ class Spelling:
         return (*self.prompt_ids, *self._behind(choice))
 
     def _behind(self, choice: str) -> Ids:
-        """Return the tokens of a choice after those of the prompt, which stay as they are."""
+        """Return the tokens of a choice after the unchanged tokens of the prompt."""
         data = choice.encode()
         for start in range(len(self._tail) + 1):
             tokens = self._retokenizer.after(self._tail[start:], data)
@@ -78,7 +78,7 @@ class Spelling:
 
     @cached_property
     def _tail(self) -> Ids:
-        """The last tokens of the prompt that are text: nothing is joined with others."""
+        """The last tokens of the prompt that are text: a choice is not joined with others."""
         tokens, end = self.model.vocabulary.tokens, list[int]()
         for token in reversed(self.prompt_ids[-TAIL:]):
             if tokens[token] is None:

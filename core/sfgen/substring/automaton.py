@@ -1,7 +1,8 @@
-"""The automaton of all quotations of a document, for quotations inside of something larger.
+"""Build the automaton of all quotations of a document, for quotations inside of a larger constraint.
 
-A state is a set of places behind a text, as in a suffix automaton (Blumer et al. 1985): texts behind which the document
-goes on at the same places go on alike. States are found from the sorted suffixes, so that any units may begin and end.
+A state is the set of positions in the document after a text, as in a suffix automaton (Blumer et al. 1985): texts with
+the same positions have the same continuations. States are found from the sorted suffixes, so that quotations of any
+units can be built.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from sfgen.substring.document import bound, is_end
 from sfgen.substring.substring import Substring
 
 MAX_STATES = 400_000
-"""States of an automaton; some two for each byte of a document."""
+"""The most states of an automaton; a document has about two for each byte."""
 
 MAX_CELLS = 32_000_000
-"""Its transitions, in a table of 128 MB: three of these are in use at once."""
+"""The most transitions, in a table of 128 MB: three of these are in use at once."""
 
 MAX_WORK = 100_000_000
 """The most suffixes that are visited while states are found: a second's work."""
@@ -32,7 +33,7 @@ _KEPT = 8
 
 @lru_cache(maxsize=_KEPT)
 def automaton_of(substring: Substring) -> Dfa:
-    """Build an automaton of the texts of a document, nearly the minimal one: what is made of it is minimised.
+    """Build an automaton of the texts of a document; it is nearly minimal, and is minimised when it is used.
 
     >>> automaton_of(Substring("to be or not to be", "word")).accepts("be or")
     True
@@ -55,7 +56,7 @@ def automaton_of(substring: Substring) -> Dfa:
     bytes_ = np.unique(labels)
     if states * (len(bytes_) + 1) > MAX_CELLS:
         raise _too_large(substring, f"{MAX_CELLS:,} transitions")
-    classes = np.zeros(256, dtype=np.uint8)  # 0 is read nowhere
+    classes = np.zeros(256, dtype=np.uint8)  # no state reads class 0
     classes[bytes_] = np.arange(1, len(bytes_) + 1)
     table = np.full((states, len(bytes_) + 1), -1, dtype=np.int32)
     table[sources, classes[labels]] = targets
@@ -70,7 +71,7 @@ def _too_large(substring: Substring, limit: str) -> PatternTooLarge:
 def _digest(
     low: Int, high: Int, depth: Int, caps: Int, order: Int32s, stops: Int32s, counts: Int32s
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Return a digest of the positions behind a text, with the units that end there, and their number."""
+    """Return a digest of the positions after a text, with the units that end there, and their number."""
     total, number = np.uint64(0), np.int64(0)
     for position in range(low, high):
         at = np.int64(order[position]) + depth
@@ -99,10 +100,10 @@ def _find_states(
     labels: Int32sOut, targets: Int32sOut, accepting: UInt8sOut, digests: UInt64sOut, slots: Int32sOut,
     data: UInt8s, order: Int32s, stops: Int32s, counts: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Find the states and their transitions, by breadth; return their numbers, negative where a limit is passed."""
-    # caps: the number of units from which on more make no difference; work: how many suffixes may be looked at.
-    # Filled: a position of each state (lows, highs, depths), transitions (sources, labels, targets), and accepting, 0
-    # before. digests and slots are a hash table of states; -1 in slots is no state.
+    """Find the states and their transitions, breadth first; return their numbers, negative if a limit is passed."""
+    # caps: the number of units from which on more make no difference; work: the most suffixes that are visited. Filled:
+    # a position of each state (lows, highs, depths), transitions (sources, labels, targets), and accepting, 0 before.
+    # digests and slots are a hash table of states; -1 in slots is no state.
     lows[0], highs[0], depths[0] = 0, order.size, 0
     accepting[0] = 1 if least == 0 else 0
     states, found, state = np.int64(1), np.int64(0), np.int64(0)

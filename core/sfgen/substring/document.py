@@ -1,12 +1,12 @@
 """A document to quote from: its sorted suffixes, and kernels over them.
 
-A quotation is some *units* of the document in a row: characters, words or lines. The suffixes of the document that
-begin with a unit are sorted (a sparse suffix array: Manber and Myers 1993), so that all places where a text stands are
-side by side. An array of 4 bytes for each unit takes the place of an automaton, whose table would have two states for
-each byte of the document.
+A quotation is a sequence of consecutive *units* of the document: characters, words or lines. The suffixes of the
+document that begin with a unit are sorted (a sparse suffix array: Manber and Myers 1993), so that all occurrences of a
+text are adjacent. An array of 4 bytes for each unit replaces an automaton, whose table would have two states for each
+byte of the document.
 
-The kernels tell how a text can go on, with which tokens, and the fewest tokens to an end. A position is an interval of
-the sorted suffixes, ``low`` to ``high``, and how many of their bytes are read, ``depth``.
+The kernels compute the continuations of a text, the allowed tokens, and the fewest tokens to an end. A position is an
+interval of the sorted suffixes, ``low`` to ``high``, and the number of their bytes that were read, ``depth``.
 """
 
 from __future__ import annotations
@@ -32,26 +32,25 @@ MAX_BYTES = 1 << 24
 """The most bytes of a document: each takes some 50 bytes of memory while suffixes are sorted."""
 
 SUBSTRING_OF = "x-substring-of"
-"""The keyword of a JSON Schema for quotations of the document of this name, which is given beside the schema."""
+"""The keyword of a JSON Schema for quotations of a named document, which is given beside the schema."""
 
 _WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
 _LINE_ENDS = np.array([ord("\n"), ord("\r")], dtype=np.uint32)
-_FIRST = 7  # bytes by which suffixes are sorted first: nine bits for each fill a number of 64
+_FIRST = 7  # bytes by which suffixes are sorted first: nine bits for each fill 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
     """The quotations of a document; immutable.
 
-    Made by :meth:`of`. Texts of the same bytes are told by the suffixes that begin with them: those at ``order[low :
-    high]``.
+    Made by :meth:`of`. The occurrences of a text are the suffixes that begin with it: those at ``order[low : high]``.
 
     Attributes:
         data: Its UTF-8, uint8 ``[bytes]``.
-        order: Where quotations may begin, in the order of the suffixes, int32 ``[starts]``.
-        stops: Of each of these the last byte offset at which one may end, int32 ``[starts]``.
-        ends: The byte offsets behind all units, ascending, int32 ``[units]``.
-        counts: How many units end at or before each byte offset, int32 ``[bytes + 1]``.
+        order: The byte offsets at which quotations may begin, in the order of the suffixes, int32 ``[starts]``.
+        stops: For each of these the last byte offset at which a quotation may end, int32 ``[starts]``.
+        ends: The byte offsets after all units, ascending, int32 ``[units]``.
+        counts: The number of units that end at or before each byte offset, int32 ``[bytes + 1]``.
         least: The fewest units of a quotation; 0 allows the empty text.
     """
 
@@ -87,7 +86,7 @@ class Document:
         content = np.frombuffer(data, dtype=np.uint8)
         is_end = np.zeros(len(content) + 1, dtype=np.int32)
         is_end[ends] = 1
-        # A start from which there are too few units to the end of the document is none.
+        # Starts with too few units up to the end of the document are dropped.
         unit_of = np.full(len(content), -1, dtype=np.int32)
         unit_of[starts[: len(starts) - max(least, 1) + 1]] = np.arange(len(starts) - max(least, 1) + 1)
         order = _sorted_suffixes(content)
@@ -101,7 +100,7 @@ class Document:
 
 
 def _units(text: str, unit: Unit) -> tuple[Int32, Int32]:
-    """The byte offsets at which units begin, and those behind them."""
+    """The byte offsets at which units begin, and those after them."""
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     sizes = np.ones(len(codes) + 1, dtype=np.int8)
     sizes[0] = 0
@@ -119,7 +118,7 @@ def _units(text: str, unit: Unit) -> tuple[Int32, Int32]:
 def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
     """Sort the suffixes of some bytes: by the first bytes, then by twice as many again and again.
 
-    Suffixes that no other one begins like keep their place; only the others are sorted on (Larsson and Sadakane 2007).
+    Suffixes with a unique beginning keep their place; only the others are sorted further (Larsson and Sadakane 2007).
 
     >>> _sorted_suffixes(np.frombuffer(b"banana", dtype=np.uint8)).tolist()
     [5, 3, 1, 0, 4, 2]
@@ -131,7 +130,7 @@ def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
         keys[: max(size - offset, 0)] |= data[offset:].astype(np.int16) + np.int16(1)  # 0 is the end
     order = np.argsort(keys, kind="stable").astype(np.int32)
     keys = keys[order]
-    rank = np.full(size + 1, -1, dtype=np.int32)  # the last is the end's
+    rank = np.full(size + 1, -1, dtype=np.int32)  # the last rank is that of the end
     places, length = np.arange(size, dtype=np.int32), _FIRST
     while places.size:
         is_first = np.concatenate([[True], keys[1:] != keys[:-1]])
@@ -147,12 +146,12 @@ def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
 
 
 _FAR = 2**31 - 1
-"""The tokens to an end where no tokens lead there: ``sfgen.index.distance.UNREACHABLE``."""
+"""The number for an end that no tokens reach: ``sfgen.index.distance.UNREACHABLE``."""
 
 
 @part
 def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32s) -> Int:
-    """Find the first suffix of an interval that goes on with ``byte`` or a greater one."""
+    """Find the first suffix of an interval that continues with ``byte`` or a greater one."""
     while low < high:
         middle = (low + high) >> 1
         at = np.int64(order[middle]) + depth
@@ -168,7 +167,7 @@ def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32
 
 @part
 def _is_alive(low: Int, high: Int, depth: Int, order: Int32s, stops: Int32s) -> Flag:
-    """Tell whether a quotation begins so."""
+    """Tell whether a quotation begins with this text."""
     number = low
     while number < high and order[number] + depth > stops[number]:
         number += 1
@@ -179,7 +178,7 @@ def _is_alive(low: Int, high: Int, depth: Int, order: Int32s, stops: Int32s) -> 
 def interval_after(
     low: Int, high: Int, depth: Int, text: UInt8s, data: UInt8s, order: Int32s, stops: Int32s
 ) -> tuple[Int, Int]:
-    """Return the interval after some bytes; an empty one where no quotation goes on so."""
+    """Return the interval after some bytes; an empty one if no quotation continues with them."""
     for offset in range(text.size):
         byte = np.int64(text[offset])
         low = bound(low, high, depth, byte, data, order)
@@ -211,7 +210,7 @@ def may_end(low: Int, high: Int, depth: Int, least: Int, order: Int32s, stops: I
 
 @kernel
 def only_byte(low: Int, high: Int, depth: Int, data: UInt8s, order: Int32s, stops: Int32s) -> Int:
-    """Return the only byte with which a quotation can go on; -1: there are several, -2: there is none."""
+    """Return the only byte that can follow; -1: there are several, -2: there is none."""
     while low < high and order[low] + depth >= stops[low]:
         low += 1
     if low == high:
@@ -228,7 +227,7 @@ def spell(
     following: Int32sOut, jumps: Int32sOut, steps: Int32sOut,
     labels: UInt8s, subtree_ends: Int32s, token_starts: Int32s, roots: Int32s,
 ) -> Int:  # fmt: skip
-    """Compute the fewest tokens from each offset of a document: a shortest way, from the end to the beginning."""
+    """Compute the fewest tokens from each offset of a document: shortest paths, from the end to the beginning."""
     # Filled, each by offset:
     # - fewest: the fewest tokens, at least one, that write the document on to any end of a unit; landings: that end.
     # - to_unit: the fewest to the first end of a unit behind the offset, and no further.
@@ -282,11 +281,11 @@ def _left(
     start: Int, at: Int, stop: Int, least: Int, counts: Int32s, ends: Int32s, fewest: Int32s, landings: Int32s,
     to_unit: Int32s, by_units: Int64s, following: Int32s, jumps: Int32s, steps: Int32s,
 ) -> Int:  # fmt: skip
-    """Bound the tokens that complete one quotation; exact where one unit is enough and any number may be written.
+    """Bound the tokens that complete one quotation; exact if one unit is enough and there is no maximum.
 
-    The bound is the least of three ways: the fewest tokens to any end; unit by unit; and the fewest tokens to the end
-    of the document up to where the quotation may end, or to the last place before it and then unit by unit. With the
-    first token of the least way it falls by one.
+    The bound is the least of three: the fewest tokens to any end; unit by unit; and the path of fewest tokens to the
+    end of the document, up to an offset where the quotation may end, or to the last offset before it and then unit by
+    unit. The first token of the least one decreases the bound by one.
     """
     if at == start and least == 0:
         return 0
@@ -325,8 +324,8 @@ def tokens_left(
     ends: Int32s, fewest: Int32s, landings: Int32s, to_unit: Int32s, by_units: Int64s, following: Int32s,
     jumps: Int32s, steps: Int32s,
 ) -> Int:  # fmt: skip
-    """Bound the fewest tokens from a position to an end; the first bound that is at most ``enough`` is returned."""
-    # by_units: the tokens to each end of a unit if each is written by itself, int64 [units]; others: see `spell`.
+    """Bound the fewest tokens from a position to an end; return the first bound that is at most ``enough``."""
+    # by_units: the tokens to each end of a unit if each unit is written by itself, int64 [units]; others: see `spell`.
     found = np.int64(_FAR)
     for number in range(low, high):
         start, stop = np.int64(order[number]), np.int64(stops[number])

@@ -1,7 +1,7 @@
-"""Write documents that are quoted to files for one vocabulary, and read them.
+"""Save quoted documents in files for one vocabulary, and load them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``document`` is the text of the document, and ``options`` how it is
-quoted, as JSON: ``unit``, ``least`` and ``most``.
+The format is that of ``sfgen.index.saved_text``. ``document`` is the text of the document; ``options`` has the options
+of the quotation as JSON: ``unit``, ``least`` and ``most``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def save(substring: Substring, vocabulary: Tokens, path: str | PathLike[str], *,
 
 
 def options_of(substring: Substring) -> dict[str, Any]:
-    """Return how a document is quoted, as :func:`substring_of` takes it."""
+    """Return the options of a quotation, as :func:`substring_of` takes them."""
     return {name: getattr(substring, name) for name in _OPTIONS}
 
 
 def substring_of(text: str, options: Mapping[str, Any]) -> Substring:
-    """Make the constraint of a document and what :func:`options_of` returned."""
+    """Make the constraint from a document and the result of :func:`options_of`."""
     if tuple(options) != _OPTIONS:
         raise ValueError("no options")
     return Substring(text, **options)

@@ -45,14 +45,15 @@ class SubstringFailure:
     """The position at which a text ceases to be a quotation.
 
     Attributes:
-        position: The characters that could be read; the next one is not allowed there, or the text cannot end there.
-        byte: The same in bytes.
-        line: The line of that, from 1.
+        position: The number of characters that could be read; the next one is not allowed, or the text cannot end
+            there.
+        byte: The position in bytes.
+        line: The line of the position, from 1.
         column: The character of the line, from 1.
-        stands_at: The first position in the document, in characters, of the text as far as it could be read.
-        goes_on: The text behind it in the document; empty at its end, or where no more may be quoted.
-        places: The number of such positions.
-        at_end: Whether the whole text could be read, so that it is the beginning of a quotation.
+        stands_at: The first occurrence in the document, in characters, of the text that could be read.
+        goes_on: The text after it in the document; empty at the end, or if no more may be quoted.
+        places: The number of such occurrences.
+        at_end: Whether the whole text could be read, so that it is an incomplete quotation.
         may_end: Whether the text might have ended there.
     """
 
@@ -68,21 +69,21 @@ class SubstringFailure:
 
 
 class Substring:
-    """The texts that stand in a document, word for word: a ``sfgen.protocols.GuidingConstraint``.
+    """The verbatim quotations of a document: a ``sfgen.protocols.GuidingConstraint``.
 
     Safe to share between threads. Equal documents with equal options are equal. A million characters are sorted in a
     second.
 
     Args:
         text: The document.
-        unit: Of what a text is made. ``"character"``: any substring of characters (code points). ``"word"``: it begins
-            and ends where a word of the document does; words are what ``str.split()`` finds. ``"line"``: it begins and
-            ends where a line does that is not empty; lines end with CR or LF, and the last line end is not part of it.
+        unit: The unit of a text. ``"character"``: any substring of characters (code points). ``"word"``: whole words of
+            the document, as divided by ``str.split()``. ``"line"``: whole lines, from and to one that is not empty;
+            lines end with CR or LF, and the last line end is not part of it.
         least: The fewest units; 0 allows the empty text.
         most: The most units; ``None``: any number.
 
     Raises:
-        UsageError: The document has no such unit, or fewer than ``least``; an argument is of the wrong kind.
+        UsageError: The document has no such unit, or fewer than ``least``; an argument has a wrong type.
 
     >>> quote = Substring("to be or not to be", unit="word", least=2)
     >>> quote.accepts("or not"), quote.accepts("o be"), quote.accepts("not")
@@ -144,7 +145,7 @@ class Substring:
     def _key(self) -> tuple[object, ...]:
         return self._text, self._unit, self._least, self._most
 
-    # ---- what it is made of ----------------------------------------------------------------------------------------
+    # ---- its parts -------------------------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
@@ -153,7 +154,7 @@ class Substring:
 
     @property
     def unit(self) -> Unit:
-        """Of what a text is made: ``"character"``, ``"word"`` or ``"line"``."""
+        """The unit of a text: ``"character"``, ``"word"`` or ``"line"``."""
         return self._unit
 
     @property
@@ -173,7 +174,7 @@ class Substring:
 
     @property
     def document(self) -> Document:
-        """The document as sorted suffixes, with where texts may begin."""
+        """The document as sorted suffixes, with the offsets at which texts may begin."""
         return self._document
 
     @cached_property
@@ -225,7 +226,7 @@ class Substring:
         """Search a finished text in the document, with Python's own search.
 
         Returns:
-            ``None`` if it is there; else the constraint, and who refuses.
+            ``None`` if it is there; else the constraint, and the judge that refuses.
         """
         try:
             is_there = arguments.data("data", data).decode() in self._text
@@ -234,10 +235,10 @@ class Substring:
         return None if is_there else {"constraint": repr(self), "refused by": "str"}
 
     def places(self, text: str | bytes) -> tuple[int, ...]:
-        """List where in the document a text stands, in characters, ascending.
+        """List the positions of a text in the document, in characters, ascending.
 
         Returns:
-            Nothing where it is not a text of the constraint, or empty.
+            The positions; none if the text is empty or not of the constraint.
 
         >>> Substring("to be or not to be", "word").places("be")
         (3, 16)
@@ -262,7 +263,7 @@ class Substring:
     def failure(self, text: str) -> SubstringFailure | None:
         """Find where a text ceases to be a quotation.
 
-        It is ``None`` where the text is one.
+        ``None`` if the text is one.
 
         >>> found = Substring("to be or not to be").failure("to bee")
         >>> found.position, found.stands_at, found.goes_on
@@ -331,11 +332,11 @@ def quoted_documents(documents: object) -> dict[str, Substring]:
 
 
 _FEW = 64
-"""Suffixes whose mask takes microseconds: a walk visits few nodes, and the mask is not kept."""
+"""The most suffixes whose mask takes microseconds: a walk visits few nodes, and the mask is not kept."""
 
 
 _KEPT = 32 << 20
-"""Bytes of masks that are kept."""
+"""The most bytes of masks that are kept."""
 
 
 _NONE: Int32 = np.empty(0, dtype=np.int32)
@@ -349,8 +350,8 @@ class Position(NamedTuple):
 
     Attributes:
         low: The first of the sorted suffixes that begin with the text.
-        high: The one behind the last.
-        depth: The bytes of the text.
+        high: The index after the last of them.
+        depth: The length of the text in bytes.
     """
 
     low: int
@@ -367,7 +368,7 @@ class SubstringReader:
         self._places: tuple[Any, ...] = (document.data, document.order, document.stops)
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """Return the position after some bytes; ``None`` where no quotation goes on so."""
+        """Return the position after some bytes; ``None`` if no quotation continues with them."""
         low, high = interval_after(*position, np.frombuffer(data, dtype=np.uint8), *self._places)
         return Position(low, high, position.depth + len(data)) if low < high else None
 
@@ -377,7 +378,7 @@ class SubstringReader:
         return bool(may_end(*position, document.least, document.order, document.stops, document.counts))
 
     def is_final(self, position: Position) -> bool:
-        """Tell whether nothing of the document can follow."""
+        """Tell whether no more of the document can follow."""
         return bool(only_byte(*position, *self._places) == -2)
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
@@ -413,13 +414,13 @@ class SubstringTokens:
         self.reader = reader
         self.vocabulary = vocabulary
         document, trie = reader.document, vocabulary.trie
-        # Where every byte of the document is a token by itself, no position is a dead end.
+        # If every byte of the document is a token by itself, no position is a dead end.
         self._steps_byte_by_byte = bool(trie.single_bytes[np.unique(document.data)].all())
         self._masks = KeptMasks[Position, Mask](_KEPT)
 
     @cached_property
     def _ways(self) -> tuple[Any, ...]:
-        """The arrays that tell the fewest tokens; see ``sfgen.substring.document.tokens_left``."""
+        """The arrays with the fewest tokens; see ``sfgen.substring.document.tokens_left``."""
         document, trie = self.reader.document, self.vocabulary.trie
         fewest, landings, to_unit, following, jumps, steps = np.empty((6, len(document.counts)), dtype=np.int32)
         spell(
@@ -439,7 +440,7 @@ class SubstringTokens:
         return mask
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position where at most ``room`` tokens may follow."""
+        """Return the token mask of a position after which at most ``room`` tokens may follow."""
         return self._make(position, room)
 
     def _make(self, position: Position, room: int | None) -> Mask:
@@ -465,7 +466,7 @@ class SubstringTokens:
         return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position, room: int | None) -> bool:
-        """Tell whether the mask of a position is made, or takes microseconds, near a limit or not."""
+        """Tell whether the mask of a position is made or takes microseconds, with a limit or without."""
         return position.high - position.low <= _FEW or position in self._masks
 
     def fits(self, position: Position, room: int | None) -> bool:
@@ -476,7 +477,7 @@ class SubstringTokens:
         return self._least(position, room) <= room
 
     def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to an end, or an upper bound that some token decreases by one."""
         return self._least(position, 0)
 
     def _least(self, position: Position, enough: int) -> int:
@@ -492,7 +493,7 @@ class SubstringTokens:
         return self.reader.shortest(position)
 
     def described(self, position: Position) -> str:
-        """Name the places of a text in the document, by bytes."""
+        """Describe the positions of a text in the document, in bytes."""
         if position.depth == 0:
             return "the beginning"
         places = position.high - position.low

@@ -1,1 +1,1 @@
-"""Calls of tools in the form that a model was trained on."""
+"""Tool calls as a constraint, in the form that a model was trained on."""

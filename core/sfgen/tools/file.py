@@ -1,7 +1,7 @@
-"""Write calls of tools to files for one vocabulary, and read them.
+"""Save constraints of tool calls in files for one vocabulary, and load them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``tools`` is the list of tools as JSON, and ``options`` the form of
-their calls and the options of how they are written.
+The format is that of ``sfgen.index.saved_text``. ``tools`` is the list of tools as JSON; ``options`` has the form of
+their calls and the options of their JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _calls_of(text: str, options: Mapping[str, Any]) -> ToolCalls:
 
 
 def calls_of(told: Mapping[str, Any]) -> ToolCalls:
-    """Make calls of what ``ToolCalls.to_dict`` tells of them.
+    """Make the constraint from the data of ``ToolCalls.to_dict``.
 
     >>> calls_of(ToolCalls([{"name": "stop"}], "hermes").to_dict())
     ToolCalls(stop; form 'hermes')

@@ -1,4 +1,4 @@
-"""Calls in a finished text of a form, as values: ``{"name": …, "arguments": {…}}``."""
+"""Read the calls in a finished text of a form as values: ``{"name": …, "arguments": {…}}``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class NoCallError(ValueError):
 
 
 class CallReader:
-    """Reads calls.
+    """Reads tool calls.
 
     Args:
         form: The form.
-        lists: The arguments of each tool by its name, where they are written one by one.
+        lists: The arguments of each tool by its name, if they are written one by one.
     """
 
     def __init__(self, form: ToolForm, lists: Mapping[str, Sequence[ArgumentList]]) -> None:
@@ -40,7 +40,7 @@ class CallReader:
         """Read a text of calls.
 
         Raises:
-            NoCallError: It is none.
+            NoCallError: It is not a text of calls.
         """
         calls, end = self._group(text, 0)
         if end != len(text):
@@ -48,10 +48,10 @@ class CallReader:
         return calls
 
     def spans(self, text: str) -> list[tuple[int, int, list[dict[str, Any]]]]:
-        """Read the calls in free text: where each row of them begins and ends, and the calls.
+        """Read the calls in free text: for each run of calls its start and end, and the calls.
 
         Raises:
-            NoCallError: Behind the text before calls is none.
+            NoCallError: The text before calls is not followed by a call.
         """
         form, marker = self._form, self._form.first_mark
         found, at = list[tuple[int, int, list[dict[str, Any]]]](), 0
@@ -64,7 +64,7 @@ class CallReader:
         return found
 
     def _group(self, text: str, at: int) -> tuple[list[dict[str, Any]], int]:
-        """Read calls in a row, with what stands around them."""
+        """Read consecutive calls, with the texts around them."""
         form, calls = self._form, list[dict[str, Any]]()
         at = _after(text, at, form.before)
         while True:
@@ -75,7 +75,7 @@ class CallReader:
             at += len(form.separator)
 
     def begins_call(self, text: str, at: int) -> bool:
-        """Whether another call follows at once."""
+        """Whether another call follows directly."""
         return any(text.startswith(begin, at) for begin in self._further)
 
     def may_go_on(self, text: str, at: int) -> bool:
@@ -85,13 +85,13 @@ class CallReader:
 
     @property
     def _further(self) -> list[str]:
-        """The texts that another call may begin with, the separator first."""
+        """The texts with which another call may begin, the separator first."""
         first, separator = self._form.call[0], self._form.separator or ""
         firsts = [first] if isinstance(first, str) else [name for name, _ in self._names]
         return [separator + each for each in firsts]
 
     def call(self, text: str, at: int) -> tuple[dict[str, Any], int]:
-        """Read the call at a place; return it with the place behind it.
+        """Read the call at an offset; return it and the offset after it.
 
         Raises:
             NoCallError: There is none, or it has not ended.
@@ -99,9 +99,9 @@ class CallReader:
         return self._call(text, at)
 
     def slot(self, slot: Slot, text: str, at: int, behind: str) -> tuple[str, int] | None:
-        """Read a name, an identifier or a number with a text behind it; ``None``: it has not ended.
+        """Read a name, an identifier or a number and the text after it; ``None`` if it has not ended.
 
-        The place behind it, which is returned with it, is the one before that text.
+        The offset that is returned with it is the one before that text.
         """
         if slot is Slot.NAME:
             found = next((name for written, name in self._names if text.startswith(written + behind, at)), None)
@@ -113,7 +113,7 @@ class CallReader:
         form = self._form
         if form.arguments is None or form.call.index(Slot.NAME) < form.call.index(Slot.ARGUMENTS):
             return self._call_of(text, at, None)
-        for _, name in self._names:  # the arguments are those of a tool whose name is behind them
+        for _, name in self._names:  # the name of the tool comes after the arguments
             try:
                 return self._call_of(text, at, name)
             except NoCallError:
@@ -121,7 +121,7 @@ class CallReader:
         raise NoCallError(text[at:])
 
     def _call_of(self, text: str, at: int, tool: str | None) -> tuple[dict[str, Any], int]:
-        """Read a call of a tool; ``None``: of that whose name comes first."""
+        """Read a call of a tool; ``None``: the tool is known from the name in the call."""
         name, given = tool or "", dict[str, Any]()
         for place, piece in enumerate(self._form.call):
             match piece:
@@ -148,7 +148,7 @@ class CallReader:
         return self._arguments[name]
 
     def value(self, text: str, at: int, argument: Argument) -> tuple[Any, int]:
-        """Read the value of an argument that stands by itself; return it with the place behind it.
+        """Read the value of an argument that is written by itself; return it and the offset after it.
 
         Raises:
             NoCallError: There is none, or it has not ended.
@@ -204,7 +204,7 @@ class CallReader:
 
 
 class Values:
-    """Reads values that are no strings without quotes."""
+    """Reads values other than unquoted strings."""
 
     def __init__(self, text: str, each: Arguments) -> None:
         self._text, self._each = text, each
@@ -272,14 +272,14 @@ class Values:
 
 
 def _after(text: str, at: int, piece: str) -> int:
-    """The place behind a piece of a text."""
+    """The offset after a piece of a text."""
     if not text.startswith(piece, at):
         raise NoCallError(text[at:])
     return at + len(piece)
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
-    """The JSON at a place, and the place behind it."""
+    """The JSON at an offset, and the offset after it."""
     try:
         return json.JSONDecoder().raw_decode(text, at)
     except ValueError:
@@ -287,7 +287,7 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
 
 
 def _type(value: Any) -> str:
-    """The type of a value that is no word."""
+    """The type of a value that is not true, false or null."""
     if isinstance(value, bool) or value is None:
         return ""
     kinds = {dict: "object", list: "array", str: "string", int: "number", float: "number"}

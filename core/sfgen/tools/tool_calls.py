@@ -1,4 +1,4 @@
-"""Calls of tools in a form, as a constraint."""
+"""Tool calls in a form, as a constraint."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
-_KEPT = 16  # calls without banned words
+_KEPT = 16  # the most constraints without banned words that are kept
 
 
 class _Made(NamedTuple):
-    """The grammar for a set of special tokens, and all that is made with it.
+    """The grammar for a set of special tokens, and its automata.
 
     Attributes:
         grammar: The rules.
         network: Their automata.
         symbols: The special tokens in them.
         is_clean: Whether banned words were taken out of all strings.
-        lists: The arguments of each tool by its name, where they are written one by one.
+        lists: The arguments of each tool by its name, if they are written one by one.
     """
 
     grammar: Later[GrammarRules]
@@ -61,17 +61,17 @@ class _Made(NamedTuple):
 class ToolCalls:
     r"""Calls of tools in the form that a model was trained on.
 
-    It is a ``sfgen.protocols.GuidingConstraint``. A text is one call or several, as the form writes them; ``value`` has
-    them in one form, whatever the text is. The texts of a form may have special tokens in them, which are written as
-    such where the vocabulary has them. Safe to share between threads.
+    It is a ``sfgen.protocols.GuidingConstraint``. A text is one call or several, in the form; ``value`` returns them in
+    the same way for every form. The texts of a form may contain special tokens, which are written as such if the
+    vocabulary has them. Safe to share between threads.
 
     Args:
         tools: The tools, in any form that ``sfgen.tools_schema`` takes.
-        form: How calls are written: the name of a form, or one that ``sfgen.models.tool_forms.tool_form_of`` has found
-            in a model's chat template.
-        at_most: The most calls; ``None``: any number. In free text it counts those that stand in a row.
-        in_text: Whether the text is free, and has calls in it, or none.
-        ends_text: Whether a free text ends behind its first row of calls, so that ``at_most`` is the most of all.
+        form: The form of calls: the name of a form, or one that ``sfgen.models.tool_forms.tool_form_of`` has found in a
+            model's chat template.
+        at_most: The most calls; ``None``: any number. In free text the most consecutive ones.
+        in_text: Whether the text is free text with any number of calls in it, also none.
+        ends_text: Whether free text ends after its first run of calls, so that ``at_most`` bounds all calls.
         spacing: The blanks in JSON, as of ``JsonSchema``; ``None``: those of the form.
         order: The order of arguments in JSON, as of ``JsonSchema``.
         extra_properties: As of ``JsonSchema``; arguments that are written one by one are declared ones.
@@ -81,7 +81,7 @@ class ToolCalls:
 
     Raises:
         SchemaError: The tools have no known form, or a schema is wrong.
-        UsageError: There is no such form, or it cannot write what is asked for.
+        UsageError: There is no such form, or it cannot write such calls.
 
     >>> add = {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
     >>> calls = ToolCalls([add], "hermes")
@@ -186,7 +186,7 @@ class ToolCalls:
     def _key(self) -> tuple[Any, ...]:
         return repr(self._document.root), repr(self._form), self._options
 
-    # ---- what it is made of ----------------------------------------------------------------------------------------
+    # ---- its parts -------------------------------------------------------------------------------------------------
 
     @property
     def document(self) -> ToolsDocument:
@@ -200,12 +200,12 @@ class ToolCalls:
 
     @property
     def form_name(self) -> str:
-        """The name of the form; ``of the template`` where it has none."""
+        """The name of the form; ``of the template`` if it has none."""
         return name_of(self._form) or "of the template"
 
     @property
     def in_text(self) -> bool:
-        """Whether calls stand in free text."""
+        """Whether there is free text around calls."""
         return self._options.in_text
 
     @property
@@ -219,7 +219,7 @@ class ToolCalls:
         return not self.in_text
 
     def _of_specials(self, specials: tuple[str, ...]) -> _Made:
-        """The grammar where some pieces of the form's texts are special tokens, with all that is made with it."""
+        """The grammar in which some pieces of the form's texts are special tokens, with its automata."""
         with self._lock:
             if specials not in self._made:
                 self._made[specials] = self._make(specials)
@@ -229,7 +229,7 @@ class ToolCalls:
         """Compile for vocabularies whose special tokens have some names.
 
         Args:
-            names: They.
+            names: The names.
         """
         self._of_specials(specials_of(self._form, arguments.texts("names", names), in_text=self.in_text))
 
@@ -249,12 +249,12 @@ class ToolCalls:
 
     @property
     def _of_text(self) -> _Made:
-        """The grammar where all is text, with all that is made with it."""
+        """The grammar without special tokens, with its automata."""
         return self._of_specials(())
 
     @property
     def _of_any(self) -> _Made:
-        """One that is made, for what all of them have in common."""
+        """Any grammar that was made, for properties that all of them share."""
         with self._lock:
             return next(iter(self._made.values()), None) or self._of_text
 
@@ -277,7 +277,7 @@ class ToolCalls:
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether a whole text is one of the calls.
 
-        Bytes are its UTF-8; special tokens stand in it by their names.
+        Bytes are its UTF-8; special tokens are written by their names.
         """
         return self._reader.reads(text)
 
@@ -351,22 +351,22 @@ class ToolCalls:
         return SymbolPositions(vocabulary, made.symbols, text, lambda each: NetworkPositions(made.network, each))
 
     def _for(self, vocabulary: Vocabulary) -> _Made:
-        """The grammar for a vocabulary; its special tokens are looked through once, not for each text."""
+        """The grammar for a vocabulary; cached, since its special tokens are searched."""
         return self._made_of.of(vocabulary, lambda each: self._of_specials(self._specials(each)))
 
     def _specials(self, vocabulary: Vocabulary) -> tuple[str, ...]:
-        """The special tokens of a vocabulary that stand in the form's texts, by their names."""
+        """The special tokens of a vocabulary in the form's texts, by their names."""
         specials = specials_of(self._form, vocabulary.names.values(), in_text=self.in_text)
         ends = {vocabulary.text(token) for token in vocabulary.end_token_ids} & set(specials)
         if ends:
             raise UsageError(
                 f"calls in this form have the token {min(ends)} before their end, and it ends a text of this model",
-                hint=ParameterText("Take another form, or leave in_text out.", "in_text"),
+                hint=ParameterText("Use another form, or leave in_text out.", "in_text"),
             )
         return specials
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for special tokens of the form: their names."""
+        """Return the text for special tokens of the form: their names."""
         return self._written.of(vocabulary, self._names)
 
     def _names(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
@@ -375,15 +375,15 @@ class ToolCalls:
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
         """Take the banned words out of the arguments.
 
-        Their strings and undeclared names are looked at each by itself. Free text around calls stays as it is: a
-        matcher must watch over it.
+        Each string and undeclared name is treated by itself. Free text around calls is not changed: a matcher must
+        check it.
 
         Args:
             banned: The banned words.
             prompt: The text before it.
 
         Returns:
-            ``None`` where they cannot be taken out of all arguments.
+            ``None`` if they cannot be taken out of all arguments.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -409,12 +409,12 @@ class ToolCalls:
                 return [call for _, _, calls in self.reader.spans(told) for call in calls]
             return self.reader.calls(told)
         except NoCallError as error:
-            raise UsageError(f"this is no call in the form of the tools: {str(error)[:60]!r}") from None
+            raise UsageError(f"this is not a call in the form of the tools: {str(error)[:60]!r}") from None
 
     def value(self, text: str | bytes) -> Any:
         """Read the call of a text, or its list of calls.
 
-        It is a list where there may be several, and ``None`` where a call is nested too deep for Python's parser.
+        It is a list if there may be several, and ``None`` if a call is nested too deep for Python's parser.
 
         Raises:
             UsageError: It is no text of the calls.
@@ -443,7 +443,7 @@ class ToolCalls:
         """Ask the package jsonschema about the calls in a finished text.
 
         Returns:
-            ``None`` if all are valid; else the calls, and who refuses what.
+            ``None`` if all are valid; else the calls, and which judge refuses which.
         """
         data = arguments.data("data", data)
         try:
@@ -485,9 +485,9 @@ def _without_banned(calls: ToolCalls, banned: BannedWords) -> ToolCalls | None:
     except (SchemaTooLarge, BannedWordsError):
         raise
     except (SchemaError, UsageError) as error:
-        _ = calls._of_text  # it raises where the banned words are not the reason
+        _ = calls._of_text  # raises if the banned words are not the reason
         raise BannedWordsError(
             "every call of the tools has a banned word",
             details=(f"  {error.message}",),
-            hint="Change the tools, or take a word off the list.",
+            hint="Change the tools, or remove a word from the list.",
         ) from None

@@ -1,8 +1,7 @@
-"""The rules of calls in a form: texts as they stand, names of tools, and what their schemas say of the arguments.
+"""Write the rules of calls in a form: fixed texts, names of tools, and the arguments by their schemas.
 
-Where a special token of the vocabulary has the name of a piece of the form's texts, that piece is a code in the rules;
-see ``sfgen.grammar.shell.token_symbols``. A string that stands without quotes goes up to the text behind it, and has no
-such text in it.
+If a special token of the vocabulary has the name of a piece of the form's texts, that piece is a code in the rules; see
+``sfgen.grammar.shell.token_symbols``. An unquoted string ends before the text after it, and does not contain that text.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ MAX_CALLS = 64
 
 
 def texts_of(form: ToolForm, *, in_text: bool = False) -> Iterator[str]:
-    """Yield all texts of a form; ``in_text``: also that before calls in free text."""
+    """Yield all texts of a form; with ``in_text`` also the one before calls in free text."""
     yield from (form.lead if in_text else "", form.before, form.separator or "", form.behind)
     yield from (piece for piece in form.call if isinstance(piece, str))
     if form.arguments is not None:
@@ -73,9 +72,9 @@ class CallOptions:
 
     Attributes:
         at_most: The most calls; ``None``: any number.
-        in_text: Whether they stand in free text.
-        ends_text: Whether that ends behind the first row of them.
-        writing: How JSON is written.
+        in_text: Whether there is free text around them.
+        ends_text: Whether that ends after the first run of calls.
+        writing: The options of JSON.
     """
 
     at_most: int | None
@@ -133,7 +132,7 @@ class CallWriter:
         return GrammarRules({START: whole, **self._rules}, START)
 
     def _in_free_text(self, calls: Expression) -> dict[str, Expression]:
-        """Put calls, which have lost the text before them, into free text."""
+        """Put calls, without the text before them, into free text."""
         form = self._form
         lead, before = self._text(form.lead), self._text(form.before)
         free = TextsWithout(form.first_mark, form.lead + form.begin)
@@ -182,7 +181,7 @@ class CallWriter:
         return f"{name}: " if notation == "json" else f"{name} ({notation}): "
 
     def _call(self, number: int, compiled: CompiledArguments, index: int | None) -> Expression:
-        """Write a call of a tool; ``index``: the calls before it, where they are counted."""
+        """Write a call of a tool; ``index`` is the number of calls before it, if they are counted."""
         tool, form = self._tools.tools[number], self._form
         pieces = list[Expression]()
         for place, piece in enumerate(form.call):
@@ -212,13 +211,13 @@ class CallWriter:
         return Call(name)
 
     def _check_name(self, name: str, written_name: str, behind: str, what: str = "tool") -> None:
-        """Refuse a name that a reader of the form would not find again."""
+        """Refuse a name that a reader of the form could not recognize."""
         end = behind.strip() or behind
         is_found = not end or (written_name + behind).find(end) == len(written_name) + behind.index(end)
         is_plain = written_name == written_name.strip() and written_name.isprintable()
         if not (is_found and is_plain) or any(special in written_name for special in self._codes):
-            reason = f"the {what} {name!r:.60} has a name that this form of calls cannot carry"
-            raise UsageError(reason, hint="Take another name, or the form json.")
+            reason = f"the {what} {name!r:.60} has a name that this form of calls cannot write"
+            raise UsageError(reason, hint="Use another name, or the form json.")
 
     # ---- arguments one by one --------------------------------------------------------------------------------------
 
@@ -229,8 +228,8 @@ class CallWriter:
         left_out = len(members) - needed
         if left_out > MOST_OPEN:
             raise SchemaTooLarge(
-                f"a tool has {left_out:,} arguments that may be left out, above the limit of {MOST_OPEN:,}",
-                hint="Require some of them, or leave some out.",
+                f"a tool has {left_out:,} optional arguments, above the limit of {MOST_OPEN:,}",
+                hint="Require some of them, or remove some.",
             )
         separator, maximum = self._text(each.separator), given.maximum
         if maximum is not None and maximum >= len(members):
@@ -262,7 +261,7 @@ class CallWriter:
         return joined(*opening, value, self._text(each.behind))
 
     def _value(self, each: Arguments, value: Any) -> Expression:
-        """Write a value that is no string, which a schema lists."""
+        """Write a value that a schema lists and that is not a string."""
         if value is None or isinstance(value, bool):
             return Literal(dict(zip(PYTHON_WORDS, each.words, strict=True))[str(value)].encode())
         notation = each.objects if isinstance(value, dict) else each.lists if isinstance(value, list) else "json"
@@ -281,7 +280,7 @@ class CallWriter:
 
 
 class _Dialect:
-    """Writes values where they are perhaps no JSON.
+    """Writes values in a notation that may differ from JSON.
 
     Attributes:
         has_bare_names: Whether names of members have no quotes.
@@ -329,8 +328,8 @@ class TextsWithout:
     """Texts without a marker.
 
     Attributes:
-        whole: Those that do not have it.
-        before: Those behind which a text that has it can stand: it is found there, and nowhere before.
+        whole: The texts without it.
+        before: The texts after which it may follow as its first occurrence.
 
     >>> texts = TextsWithout("aa", "aab")
     >>> texts.whole.accepts("bab"), texts.whole.accepts("baa"), texts.before.accepts("ba"), texts.before.accepts("ab")
@@ -357,7 +356,7 @@ def _automaton(table: Any, accepting: Any) -> Dfa:
 
 
 def checked_form(form: ToolForm, at_most: int | None, *, in_text: bool) -> None:
-    """Refuse what a form cannot write."""
+    """Refuse options that a form cannot write."""
     if at_most != 1 and form.separator is None and not in_text:
         raise UsageError("this form of calls has one call at most", hint="Leave at_most out.")
     if at_most is not None and at_most > MAX_CALLS:
@@ -370,11 +369,11 @@ def checked_form(form: ToolForm, at_most: int | None, *, in_text: bool) -> None:
 
 
 def specials_of(form: ToolForm, names: Iterable[str], *, in_text: bool = False) -> tuple[str, ...]:
-    """Return those of some names that stand in the texts of a form; ``in_text``: also before calls in free text.
+    """Return the names that occur in the texts of a form; with ``in_text`` also in the one before calls in free text.
 
     >>> from sfgen.models.tool_forms import NAMED
     >>> specials_of(NAMED["hermes"], ["<tool_call>", "<|im_end|>"])
     ('<tool_call>',)
     """
-    texts = "\0".join(texts_of(form, in_text=in_text))  # a vocabulary has thousands of names: each is looked for once
+    texts = "\0".join(texts_of(form, in_text=in_text))  # one text: a vocabulary has thousands of names to search for
     return tuple(sorted({name for name in names if name and name in texts}))

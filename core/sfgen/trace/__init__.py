@@ -14,9 +14,9 @@ Write one of any stream, and read it::
     (recording,) = sfgen.read_trace("run.jsonl").recordings
     recording.result.text, recording.events
 
-``schema()`` is the JSON Schema of a line; ``FORMAT.md`` beside this file has every key. Both are made of the classes
-that are written, and so is the reader's check: ``events`` names them, ``lines`` has the rest of a line and what a
-sample begins with; ``kinds`` are the kinds of their values, ``values`` the values as JSON, and back.
+``schema()`` is the JSON Schema of a line; ``FORMAT.md`` beside this file has every key. Both are derived from the
+classes of events, and so is the check of the reader: ``events`` names these classes, ``lines`` has the other keys of a
+line and the first line of a sample; ``kinds`` are the kinds of values, ``values`` converts values to JSON and back.
 """
 
 from sfgen.trace.errors import NoTrace, TraceError

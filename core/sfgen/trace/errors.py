@@ -1,4 +1,4 @@
-"""The errors of a trace: what can be wrong with its file, and with one value in it."""
+"""The errors of a trace: faults of its file, and of one value in it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class TraceError(SfgenError):
 
 
 class NoTrace(TraceError):
-    """A file that holds something else than a trace."""
+    """A file that is not a trace."""
 
 
 class MalformedError(Exception):
-    """A value that does not belong where it stands."""
+    """A value that is wrong at its place in a trace."""
 
     def __init__(self, path: str, problem: str, *, hint: str = "") -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
@@ -46,7 +46,7 @@ def described(value: object) -> str:
     if isinstance(value, int) and abs(value) >= 10**_SHOWN:
         return "a huge number"
     if isinstance(value, str):
-        value = value[: _SHOWN + 1]  # a long one is not escaped whole
+        value = value[: _SHOWN + 1]  # cut before it is escaped, as it may be long
     shown = on_one_line(repr(value))
     return shown if len(shown) <= _SHOWN + 2 else shown[:_SHOWN] + "…"
 
@@ -58,5 +58,5 @@ def binary_file(name: str, value: BinaryIO, wanted: str, *methods: str) -> Binar
         raise arguments.refusal(name, wanted, value, hint=hint)
     arguments.given(name, value, wanted, *methods, hint=hint)
     if getattr(value, "closed", False):
-        raise TraceError(f"{name} is closed: a trace is written to, or read from, a file that is open")
+        raise TraceError(f"{name} is closed: open the file before a trace is written or read")
     return value

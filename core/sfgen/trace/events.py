@@ -1,4 +1,4 @@
-"""The events that a trace has, by name: that of the class, in small letters."""
+"""The events of a trace by name: the name of the class in small letters."""
 
 from __future__ import annotations
 

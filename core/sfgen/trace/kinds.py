@@ -1,8 +1,8 @@
 """The kinds of values that a trace has, made from type hints and docstrings: the one description of the format.
 
-``kind_of`` makes a kind of what a dataclass says of a field (``Count``, ``tuple[Candidate, ...]``, ``Probability |
-None``); its docstring says what the field means. The reader of values (``values``), the JSON Schema (``lines``) and
-the documentation all follow these kinds.
+``kind_of`` makes a kind from the type hint of a dataclass's field (``Count``, ``tuple[Candidate, ...]``, ``Probability
+| None``); the docstring has the meaning of the field. The reader of values (``values``), the JSON Schema (``lines``)
+and the documentation all follow these kinds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BytesKind:
 
 @dataclass(frozen=True)
 class TextKind:
-    """Text: a string, or as bytes are if it has lone surrogates."""
+    """Text: a string, or like bytes if it has lone surrogates."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Record:
-    """Objects whose keys are the fields of a dataclass; a reader passes over other keys.
+    """Objects whose keys are the fields of a dataclass; a reader ignores other keys.
 
     Attributes:
         type: The dataclass.
@@ -149,7 +149,7 @@ def kind_of(hint: Any) -> Kind:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return record_of(hint)
     if hint not in _PLAIN:
-        raise TypeError(f"{hint} does not say what a trace may have there: a number needs a range")
+        raise TypeError(f"{hint} has no range of values: a number in a trace needs one")
     return _PLAIN[hint]
 
 

@@ -1,7 +1,7 @@
-"""The lines of a trace: their keys, how one is read again, and the JSON Schema of them.
+"""The lines of a trace: their keys, how they are read, and their JSON Schema.
 
-A sample begins with a *heading*, which has the *scene*: all that a view has to know of a run before its first event, so
-that a run can be seen again. Every other line is an event, or the failure that ended the sample, after a *stamp*.
+A sample begins with a *heading*, which has the *scene*: all that a view needs to know of a run before its first event,
+so that it can be replayed. Every other line is an event, or the failure that ended the sample, after a *stamp*.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ class Scene:
 
     @property
     def is_guided(self) -> bool:
-        """Whether the text must match something: there are states to follow."""
+        """Whether the text has a constraint, so that there are states to follow."""
         return self.pattern is not None or self.choices is not None or self.tells_where
 
     @property
     def tells_where(self) -> bool:
-        """Whether the guide tells where in its constraint it is."""
+        """Whether the guide describes its position in the constraint."""
         return any(name is not None for name in (self.schema, self.grammar, self.template, self.substring))
 
     @property
@@ -113,10 +113,10 @@ VERSION: Version = get_args(Version)[0]
 """The version of the format that is written, and read."""
 
 HEADING = "heading"
-"""The name of the line that a sample begins with."""
+"""The name of the first line of a sample."""
 
 FAILURE = "error"
-"""The event of the line that a sample ends with where it failed."""
+"""The event of the last line of a sample that failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +215,7 @@ class View(Protocol):
     """An observer of one run's events: the live view, a trace."""
 
     def show(self, event: Event, seconds: float) -> None:
-        """Take note of one event."""
+        """Show one event."""
 
 
 _SPACE = "[ \\t\\n\\v\\f\\r]*"
@@ -224,8 +224,8 @@ _SPACE = "[ \\t\\n\\v\\f\\r]*"
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of one line of a trace.
 
-    It says which keys a line has, and of which values. Which line may follow which, what is not valid JSON, and texts
-    whose bytes are not text, only ``read_trace`` can tell.
+    It describes the keys of a line and their values. Only ``read_trace`` checks the order of lines, the validity of
+    JSON, and texts whose bytes are not text.
 
     >>> schema()["$defs"]["block_closed"]["required"]
     ['sample', 'seconds', 'event', 'position']
@@ -247,7 +247,7 @@ def schema() -> dict[str, Any]:
 def _line(name: str, keys: tuple[Key, ...]) -> dict[str, Any]:
     """Return the schema of one kind of line."""
     result = _object(keys)
-    if name != HEADING:  # the key ``trace`` makes a heading of any line
+    if name != HEADING:  # any line with the key ``trace`` is a heading
         result["properties"]["trace"] = False
     return result
 
@@ -312,7 +312,7 @@ def _schema(kind: Kind) -> dict[str, Any]:
 
 
 def _records(keys: Iterable[Key]) -> Iterator[Record]:
-    """Yield the records that stand in these keys, and in the keys of those."""
+    """Yield the records in these keys, and in the keys of those records."""
     for key in keys:
         kind = key.kind
         while isinstance(kind, Nullable | ListOf):

@@ -1,4 +1,4 @@
-"""Read a trace, which may come from anybody: each line is one that a run can have written, or an error."""
+"""Read a trace from any source: a line that no run can have written is an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfgen import Event, Result, RolledBack, TokenChosen
 
 LONGEST_LINE = 64 * 1024 * 1024
-"""Bytes; no run writes as much on one."""
+"""The most bytes of a line; no run writes as many."""
 
 
 @dataclass
@@ -25,9 +25,9 @@ class Recording:
 
     Attributes:
         sample: Its number.
-        scene: What was known before the first event.
+        scene: The run before its first event.
         events: Each event with its time in seconds, in order.
-        failure: The error that it ended in.
+        failure: The error that ended it.
     """
 
     sample: int
@@ -37,7 +37,7 @@ class Recording:
 
     @property
     def result(self) -> Result | None:
-        """What came out; ``None`` if the run was killed or failed."""
+        """The result; ``None`` if the run was killed or failed."""
         from sfgen.decoding import Finished
 
         last = self.events[-1][1] if self.events else None
@@ -55,11 +55,11 @@ class Recording:
 
 @dataclass(frozen=True)
 class Trace:
-    """All that a trace has.
+    """The content of a trace.
 
     Attributes:
         recordings: Its samples, in the order in which they began.
-        cut_line: The number of the last line if only the beginning of it is there, since the run was killed.
+        cut_line: The number of the last line if it is incomplete, since the run was killed.
     """
 
     recordings: tuple[Recording, ...]
@@ -69,8 +69,8 @@ class Trace:
 def read_trace(path: Path | str) -> Trace:
     """Read a whole trace.
 
-    Each sample of the run is a ``Recording``: its ``scene`` (what was asked for), its ``events`` with their times, as
-    ``sfgen.stream`` gave them, and its ``result`` or its ``failure``. ``sfgen.trace`` has what writes one.
+    Each sample of the run is a ``Recording``: its ``scene`` (the prompt and its options), its ``events`` with their
+    times, as ``sfgen.stream`` yielded them, and its ``result`` or its ``failure``. ``sfgen.trace`` writes traces.
 
     Args:
         path: The file.
@@ -91,7 +91,7 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
 
     Args:
         stream: The file, open for reading bytes.
-        name: What errors call it.
+        name: Its name in errors.
 
     Raises:
         UsageError: It is not an open binary file.
@@ -122,7 +122,7 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
                     raise MalformedError("sample", f"sample {stamp.sample} did not begin")
                 samples[stamp.sample].take(stamp.seconds, event)
             else:
-                raise _foreign(name, number, 'there is no "trace" in it')
+                raise _foreign(name, number, 'it has no key "trace"')
         except MalformedError as error:
             raise TraceError(f"{name}, line {number}: {error}", hint=error.hint) from None
     if not samples:
@@ -171,12 +171,12 @@ def _foreign(name: str, number: int, problem: str) -> NoTrace:
     """Make the error for a file that is not a trace."""
     return NoTrace(
         f"{name} is not a trace of sfgen: line {number}: {problem}",
-        hint="A trace is what a sfgen.trace.TraceFile writes.",
+        hint="A trace is a file that sfgen.trace.TraceFile has written.",
     )
 
 
 class _Sample:
-    """A recording while it is read, with what is needed to tell whether an event can follow."""
+    """A recording while it is read, with the state that shows whether an event can follow."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -185,7 +185,7 @@ class _Sample:
         self._is_over = False
 
     def take(self, seconds: float, event: Event | Failure) -> None:
-        """Take note of a line that is not the first."""
+        """Take a line that is not the first."""
         if self._is_over:
             raise MalformedError("event", f"sample {self.recording.sample} ended before")
         if isinstance(event, Failure):
@@ -196,7 +196,7 @@ class _Sample:
             self.recording.events.append((seconds, event))
 
     def _follow(self, event: Event) -> None:
-        """Take note of the tokens that stand; refuse an event that cannot follow them."""
+        """Keep the tokens of the text; refuse an event that cannot follow them."""
         from sfgen import RolledBack, TokenChosen
         from sfgen.decoding import BlockClosed, BlockMoved, Finished
 

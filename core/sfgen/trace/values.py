@@ -1,8 +1,8 @@
-"""Values of a run as JSON, and back: an object has as keys what its dataclass has as fields that are compared.
+"""Convert values of a run to JSON and back: the keys of an object are the compared fields of its dataclass.
 
-Text is a string, and so are bytes that are UTF-8. Not every reader of JSON can take a string of other bytes, or of text
-with lone surrogates: they are an object with one key, ``hex``, their bytes as hexadecimal digits. So every value comes
-back exactly as it was.
+Text is a string, and so are bytes that are UTF-8. Not every reader of JSON accepts a string of other bytes, or of text
+with lone surrogates: these are an object with one key, ``hex``, their bytes as hexadecimal digits. So every value is
+read exactly as it was written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def to_json(value: object) -> Any:
     if not isinstance(value, numbers.Real):
         raise TypeError(f"a trace has no {type(value).__name__}")
     number = float(value)
-    return number if math.isfinite(number) else 0.0  # a model that scores a token infinite; JSON has no such number
+    return number if math.isfinite(number) else 0.0  # a model may score a token infinite; JSON has no such number
 
 
 def from_json(type_: type[T], value: object) -> T:
@@ -100,7 +100,7 @@ def read(kind: Kind, value: object, path: str) -> Any:
         case Record():
             return _read_record(kind, value, path)
         case OneOf():
-            if not any(type(value) is type(each) and value == each for each in kind.values):  # true is no 1
+            if not any(type(value) is type(each) and value == each for each in kind.values):  # true is not 1
                 raise wrong(path, "one of " + ", ".join(map(str, kind.values)), value)
             return value
         case Json():
@@ -154,7 +154,7 @@ def _read_bytes(value: object, path: str) -> bytes:
 
 def _read_text(value: object, path: str) -> str:
     """Read text, from a string or hexadecimal digits."""
-    if isinstance(value, str):  # from another hand it may have surrogates
+    if isinstance(value, str):  # in a foreign file it may have surrogates
         return value
     try:
         return _read_bytes(value, path).decode("utf-8", "surrogatepass")

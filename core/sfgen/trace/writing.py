@@ -1,4 +1,4 @@
-"""Write a trace, line by line, so that a run that is killed leaves one that can be read."""
+"""Write a trace line by line, so that a run that is killed leaves a readable trace."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _BEGINNING = b'{"trace":'
 class TraceFile:
     """A file for the samples of a run, as a context manager.
 
-    A path is opened at once, so that what is wrong with it is told before a model is loaded. The trace of an earlier
-    run is replaced when the first sample begins; a file that is not a trace is never replaced. An open file is written
-    from where it stands, and is left open.
+    A path is opened at once, so that its faults are reported before a model is loaded. The trace of an earlier run is
+    replaced when the first sample begins; a file that is not a trace is never replaced. An open file is written from
+    its current position, and is left open.
 
     Args:
         file: A path, or an open binary file.
 
     Raises:
         UsageError: It is neither.
-        TraceError: It cannot be written, or holds something else than a trace.
+        TraceError: It cannot be written, or is not a trace.
     """
 
     def __init__(self, file: Path | str | BinaryIO) -> None:
@@ -70,10 +70,10 @@ class TraceFile:
     def begin(self, scene: Scene) -> Tracer:
         """Write the first line of a sample.
 
-        Samples may run side by side.
+        Samples may run at the same time.
 
         Returns:
-            What takes the events of the sample.
+            The receiver of the sample's events.
 
         Raises:
             UsageError: A field of the scene is not what its type says.
@@ -94,10 +94,10 @@ class TraceFile:
         """Write one line and flush it."""
         line = f"{json_text(fields)}\n".encode()
         try:
-            while line:  # a file without a buffer may take less than the whole
+            while line:  # a file without a buffer may take only a part
                 written = self._file.write(line)
-                if not written:  # one that does not block
-                    raise BlockingIOError(errno.EAGAIN, "it takes nothing at the moment")
+                if not written:  # a file that does not block
+                    raise BlockingIOError(errno.EAGAIN, "it accepts no data at the moment")
                 line = line[written:]
             self._file.flush()
         except (OSError, ValueError) as error:  # a file that was closed meanwhile is a ValueError
@@ -161,8 +161,8 @@ class Tracer:
         """Write one event.
 
         Args:
-            event: What happened.
-            seconds: When, since the sample began; ``None``: now.
+            event: The event.
+            seconds: Its time since the sample began; ``None``: now.
 
         Raises:
             UsageError: It is not an event, or not a time.
@@ -181,7 +181,7 @@ class Tracer:
     def fail(self, error: BaseException) -> None:
         """Write that the sample ended in an error.
 
-        Nothing is written if it had come to its end before.
+        Nothing is written if it had ended before.
 
         Raises:
             TraceError: The file cannot be written.
@@ -212,11 +212,11 @@ def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
     """Write one sample of a run and its end, as a context.
 
     Args:
-        file: Where to.
-        scene: What was known before the first event.
+        file: The file.
+        scene: The run before its first event.
 
     Returns:
-        A context whose value takes the events.
+        A context whose value receives the events.
 
     Raises:
         UsageError: As ``TraceFile.begin``.
@@ -238,13 +238,13 @@ def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
 
 @contextlib.contextmanager
 def _ended(tracer: Tracer) -> Iterator[Tracer]:
-    """Yield the tracer of a sample, and tell it the error that ends the context."""
+    """Yield the tracer of a sample, and pass the error that ends the context to it."""
     try:
         yield tracer
     except TraceError:  # the file cannot be written
         raise
     except BaseException as error:
-        with contextlib.suppress(TraceError):  # the first error is the one to be told
+        with contextlib.suppress(TraceError):  # the first error is the one to report
             tracer.fail(error)
         raise
 
