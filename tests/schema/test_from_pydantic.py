@@ -138,7 +138,7 @@ def test_code_of_the_class_that_fails() -> None:
 
 
 def test_an_instance_is_not_a_class() -> None:
-    with pytest.raises(UsageError, match="Of an instance of a class give the class"):
+    with pytest.raises(UsageError, match="Give the class, not an instance"):
         JsonSchema(Track("a"))
 
 

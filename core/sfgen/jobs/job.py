@@ -205,7 +205,7 @@ class Job:
 
     @property
     def takes_back(self) -> bool:
-        """Whether tokens may be taken back, because of banned words or words with a bias."""
+        """Whether banned or biased words may cause tokens to be taken back."""
         return self.config.banned is not None or self.config.word_bias is not None
 
     @cached_property

@@ -174,7 +174,7 @@ class Substring:
 
     @property
     def document(self) -> Document:
-        """The document as sorted suffixes, with the offsets at which texts may begin."""
+        """The document as sorted suffixes, with the offsets of possible starts."""
         return self._document
 
     @cached_property

@@ -89,7 +89,7 @@ class Scene:
 
     @property
     def is_guided(self) -> bool:
-        """Whether the text has a constraint, so that there are states to follow."""
+        """Whether the text has a constraint: there are states to follow."""
         return self.pattern is not None or self.choices is not None or self.tells_where
 
     @property

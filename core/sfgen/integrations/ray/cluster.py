@@ -62,7 +62,7 @@ class RayCluster:
 def connected(
     address: str = LOCAL, *, cpus: float = 0.5, gpus: float = 0.0
 ) -> contextlib.AbstractContextManager[RayCluster]:
-    """Connect to a cluster; a cluster that was started for this ends afterwards.
+    """Connect to a cluster; one that was started for this ends afterwards.
 
     Args:
         address: ``"local"`` starts one on this machine; ``"auto"`` finds the one of this machine; else ``HOST:PORT``,
