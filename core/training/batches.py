@@ -1,6 +1,6 @@
 """The batch of a step: rows of documents as token ids, and how much each token counts.
 
-What stands in a prompt counts little: nobody can foresee an invented name, and what is to be learnt is the answer.
+The tokens of a prompt have a small weight: an invented name cannot be predicted, and the answer is to be learnt.
 """
 
 from __future__ import annotations

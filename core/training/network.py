@@ -1,4 +1,4 @@
-"""The directory that is made of what was learned, as transformers has it."""
+"""Write the trained model as a transformers directory."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ class Optimizer:
             part.zero_grad(set_to_none=True)
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return [part.state_dict() for part in self._parts]
 
     def load_state_dict(self, states: list[dict[str, Any]]) -> None:
-        """Load what a checkpoint kept."""
+        """Load the state of a checkpoint."""
         for part, state in zip(self._parts, states, strict=True):
             part.load_state_dict(state)
 

@@ -1,4 +1,5 @@
-"""The copying score: how many answers the model would write, of held-back templates and words, to the last token."""
+"""The copying score: the share of answers, of held-back templates and words, that the model writes without a
+mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is true in the world of the corpus: countries, animals, jobs, things.
+"""The facts of the world of the corpus: countries, animals, jobs, things.
 
 Sentences that are made from one row of a table agree with each other: the owl hunts mice, the baker works in a bakery.
 """

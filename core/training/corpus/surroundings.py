@@ -1,4 +1,4 @@
-"""More of what is true in the world of the corpus: foods, instruments, places, opposites."""
+"""More facts of the world of the corpus: foods, instruments, places, opposites."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .words import Words
 
 
 def drawn_pairs(source: Words, fact: Fact, count: int) -> list[dict[str, str]]:
-    """What is said in some facts of a kind, all of them of somebody and something else."""
+    """The contents of some facts of a kind, each about another person and another thing."""
     drawn: list[dict[str, str]] = []
     while len(drawn) < count:
         pair = {key: make(source) for key, make in zip("ab", fact.makes, strict=True)}
@@ -37,7 +37,7 @@ def with_pair(template: str, pair: dict[str, str]) -> str:
 
 
 class Scene(NamedTuple):
-    """What is told before a question.
+    """The text before a question.
 
     Attributes:
         fact: The kind that is asked for.
@@ -169,7 +169,7 @@ def either_or(random: Random) -> Pair:
 
 
 def filled_gap(random: Random) -> Pair:
-    """Facts, and the beginning of one of them again, to be gone on with."""
+    """Facts, and the beginning of one of them again, to be completed."""
     source = Words(random)
     place = random.choice([number for number, fact in enumerate(FACTS) if any(map(_ends, fact.told))])
     fact, clauses = _worded(random, place)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Subject(NamedTuple):
-    """What can be said of something.
+    """A subject, with the clauses that can be said of it.
 
     Attributes:
         named: How it is named first, with its slot.

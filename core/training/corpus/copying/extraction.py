@@ -87,7 +87,7 @@ def _camel(key: str) -> str:
 
 
 def chosen_slots(random: Random, values: Mapping[str, Leaf]) -> list[str]:
-    """Which of the slots the record has, and in which order."""
+    """The slots of the record, in their order."""
     slots = list(values)
     if len(slots) > 1 and random.random() < 0.4:
         slots = [slots[place] for place in sorted(random.sample(range(len(slots)), random.randint(1, len(slots) - 1)))]

@@ -1,4 +1,4 @@
-"""A text, and which of a few labels it has: tickets, opinions, topics."""
+"""A text, and one of a few labels for it: tickets, opinions, topics."""
 
 from __future__ import annotations
 

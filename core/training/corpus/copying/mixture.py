@@ -1,4 +1,4 @@
-"""All kinds of pairs and free texts, each with its share: what the model learns from."""
+"""The text that the model learns from: all kinds of pairs and free texts, each with its share."""
 
 from __future__ import annotations
 

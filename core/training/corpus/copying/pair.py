@@ -1,4 +1,4 @@
-"""A prompt and the answer that stands in it."""
+"""A prompt, and an answer whose content is in the prompt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """What is given, and what is to be written.
+    """A prompt and its answer.
 
     Attributes:
         prompt: What is read. It counts little in training: nobody can foresee an invented name.

@@ -1,4 +1,4 @@
-"""Facts of relations and verbs that are drawn, some of them invented: who has which what."""
+"""Facts with drawn relations and verbs, some of them invented."""
 
 from __future__ import annotations
 

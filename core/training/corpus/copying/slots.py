@@ -1,4 +1,4 @@
-"""The slots of a template: how a value stands in a sentence, what it is in a record, and what its key may be called."""
+"""The slots of a template: the form of a value in a sentence and in a record, and the names that its key may have."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Leaf: TypeAlias = str | int | float | bool
 
 
 class Filled(NamedTuple):
-    """A value as it stands in the sentence, and in the record."""
+    """A value in the form of the sentence, and in that of the record."""
 
     text: str
     value: Leaf
 
 
 class Slot(NamedTuple):
-    """How a slot is filled, and the names that its key may have, in lower case with underscores."""
+    """A slot: how to fill it, and the names that its key may have, in lower case with underscores."""
 
     fill: Callable[[Words], Filled]
     keys: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Prose in which one common word is never used: others stand in its place.
+"""Prose in which one common word is replaced by others.
 
 So the model reads how the same things are said without ``the``, without ``talk``: what it has to do under a ban.
 """

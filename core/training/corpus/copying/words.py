@@ -78,7 +78,7 @@ def is_held_back(word: str) -> bool:
 
 
 class Words:
-    """A source of what is to be copied."""
+    """A source of names, words and numbers to copy."""
 
     def __init__(self, random: Random, *, held_back: bool = False) -> None:
         self.random = random
@@ -142,7 +142,7 @@ class Words:
         return self.word(("ia", "land", "stan", "a", "onia", "istan", "ria")).capitalize()
 
     def job(self) -> str:
-        """What somebody is, in lower case."""
+        """A person's job, in lower case."""
         if self.random.random() < 0.6:
             return self._known([job.name for job in JOBS], HELD_BACK_JOBS)
         return self.word(_JOB_ENDS)
