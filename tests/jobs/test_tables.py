@@ -62,7 +62,7 @@ def test_rows_that_are_wrong_do_not_stop_the_others() -> None:
     faults = [record.fault for record in records if record.prompt is None]
     for fault, what in zip(
         faults,
-        ["cells is 2", "not valid UTF-8", "not '{'", "cells is 4", "no row", "must be an object", "no row"],
+        ["row has 2 cells", "not valid UTF-8", "not '{'", "row has 4 cells", "no row", "must be an object", "no row"],
         strict=True,
     ):
         assert what in fault

@@ -157,7 +157,7 @@ def test_what_is_refused() -> None:
         ([7], "constraint must be"),
         ([Part(dfa, "x"), Part(dfa, "x")], "two parts are named 'x'"),
         ([Template("{{x: regex a}}"), Part(dfa, "x")], "two parts are named 'x'"),
-        ([Again("x"), dfa], "no part named 'x'"),
+        ([Again("x"), dfa], "no earlier part named 'x'"),
         ([dfa, "\ud800"], "surrogate"),
         (7, "parts must be"),
     ):

@@ -32,7 +32,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("tools/tool_calls.py", "the tool", _LARGE),
     ("tools/writing.py", "at_most", _LIBRARY),
     ("tools/writing.py", "this form of calls has", _LIBRARY),
-    ("tools/writing.py", "may be left out", _LARGE),
+    ("tools/writing.py", "optional arguments", _LARGE),
     ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/marker.py", "a marker is empty", _LIBRARY),
     ("index/marker.py", "the pieces of a marker", _LIBRARY),

@@ -186,7 +186,7 @@ USAGE = [
     Case("check --tools f --tool-format auto --text x", 2, "--tool-format auto needs a model", files(f=_CALLED)),
     Case("index --tools f --tool-format hermes --path x", 2, "only the form of the calls is shown", files(f=_CALLED)),
     Case("gen --tools f --tool-format harmony --when auto x", 2, "it ends a text of this model", files(f=_CALLED)),
-    Case("gen --tools f --tool-format functionary x", 2, "cannot carry", files(f='[{"name": "a>b"}]')),
+    Case("gen --tools f --tool-format functionary x", 2, "cannot write", files(f='[{"name": "a>b"}]')),
     Case(
         "gen --tools f --tool-format qwen3-coder x",
         1,
