@@ -149,10 +149,11 @@ class TestCorpus:
         assert {"A person: ", "Can we talk?", "Date: "} <= shown
         assert shown - set(DEMONSTRATION_PROMPTS) <= {
             *("It is very ", "Once upon a time", "Write to ", "On Wed", "How old is Ada?", "How warm is it in Rome?"),
-            *("My name is ", "In: ", "A person. "),
+            *("My name is ", "In: ", "A person. ", "Ada is 36.", "Answer in one word."),
             "The price of the hammock is $9.74. What does it cost? The ",
             "Ada Lovelace, 36, is a mathematician in London.{{who: schema name, age int}}",
             'Where? "{{quote: substring life.txt unit line most 1}}" ({{sure: choices yes, no}})',
+            "It is {{mood: choices good, bad}}.",
         }
 
     def test_training_refuses_a_demonstration_prompt(self) -> None:
