@@ -25,7 +25,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("run/request.py", "writes no text before a call", _CHAT),
     ("run/request.py", "does not show how a thought ends", _CHAT),
     ("run/request.py", "does not show how tools are called", _CHAT),
-    ("decoding/allowed.py", "when names a text before calls", _LIBRARY),
+    ("decoding/allowed.py", "when cannot be used with these tools", _LIBRARY),
     ("decoding/allowed.py", "cannot be taken out of the arguments", _LARGE),
     ("tools/tool_calls.py", "this is not a call in the form", _LIBRARY),
     ("tools/tool_calls.py", "ends_text", _LIBRARY),
