@@ -17,6 +17,7 @@ CLIENTS_VENV := .venv-clients
 CLIENTS_STAMP := $(CLIENTS_VENV)/.installed
 VLLM_VENV := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
+VLLM_NEWEST := $(VLLM_VENV)/newest
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
@@ -24,7 +25,7 @@ GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OF
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tiny gguf ray clients real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo tiny gguf ray clients real-model real real-bench vllm versions package test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
@@ -38,8 +39,9 @@ help:
 	@echo "make test      set up, then run the tests; without make gguf, ray, clients and real-model theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with twenty times as many random inputs, before a release"
-	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
+	@echo "make vllm      set up vLLM for CPUs in an environment of its own (4.5 GB), then test sfgen in it; not part of CI"
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 8 minutes, not part of CI"
+	@echo "make package   build wheel and source distribution into dist, check both, and try each in an empty environment"
 	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference, the graph of imports and the format of traces anew"
@@ -122,20 +124,29 @@ real-bench: $(REAL_FILE) $(REAL_DIRECTORY) $(GGUF_STAMP) $(BENCH_STAMP) $(GUIDAN
 
 # sfgen in vLLM. CI does not run it: the environment is large, and vLLM wants other versions than the rest.
 $(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt
-	@echo "setting up $(VLLM_VENV) (once; about 2.5 GB)"
+	@echo "setting up $(VLLM_VENV) (once; about 4.5 GB)"
 	$(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r .ci/requirements-vllm.txt
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VLLM_NEWEST) vllm==0.33.0
 	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+# Both model runners of the newest build for CPUs, then the interfaces of it and of the newest release, which has no such
+# build. The kernels of the second runner are Triton's, which interprets them.
 vllm: $(VLLM_STAMP)
 	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_engine.py
+	VLLM_USE_V2_MODEL_RUNNER=1 TRITON_INTERPRET=1 $(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_engine.py
 	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_interface.py tests/integrations/test_request_texts.py
+	PYTHONPATH=$(VLLM_NEWEST) $(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_interface.py
 
 # Each in an environment of its own (0.5 GB), which takes torch from .venv. CI does not run it.
 versions: $(DEV_STAMP)
 	$(BIN)/python .ci/versions oldest
 	$(BIN)/python .ci/versions newest
+
+package:
+	$(PYTHON) .ci/package build
+	$(PYTHON) .ci/package try
 
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)

@@ -1,28 +1,39 @@
-"""The wheel: all that the embedded model needs is in it, and what it was made with is not."""
+"""The wheel has all that the embedded model needs, and not what it was made with; the source distribution has all."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
 from tests.support.running.installed import needs_package
+from tests.support.sources.documents import links
 from tests.support.sources.imports import ROOT, SOURCES
+
+import sfgen
 
 pytestmark = needs_package("hatchling")
 
 
+def built(target: str, folder: Path) -> Path:
+    """A package, built as ``pip install`` builds it, but with nothing fetched."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (package,) = (path for path in folder.iterdir() if path.is_file())
+    return package
+
+
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the wheel has in it, built as ``pip install`` builds it, but with nothing fetched."""
+    """A folder with what the wheel has in it."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as file:
+    with zipfile.ZipFile(built("wheel", folder)) as file:
         file.extractall(folder / "unpacked")
     return folder / "unpacked"
 
@@ -67,3 +78,33 @@ def test_the_embedded_model_generates_from_the_wheel(unpacked: Path, tmp_path: P
     assert price[-3:] in ("EUR", "USD")
     assert price[:2].isdigit()
     assert count == "5"
+
+
+def described(unpacked: Path) -> str:
+    """The description that a package index shows."""
+    (metadata,) = unpacked.glob("*.dist-info")
+    return str(Distribution.at(metadata).metadata["Description"])
+
+
+def test_the_description_is_the_readme_without_what_an_index_cannot_show(unpacked: Path) -> None:
+    shown, readme = described(unpacked), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [link for link in links(readme) if "://" not in link], "the README has none, so nothing is taken out"
+    assert [link for link in links(shown) if "://" not in link] == []
+    assert re.findall(r"""(?:src|srcset|href)=["'](?!https?:)[^"']*""", shown) == []
+    assert [link for link in links(shown) if "://" in link] == [link for link in links(readme) if "://" in link]
+    for part in (r"^#.*$", r"(?s)^```.*?^```$"):
+        assert re.findall(part, shown, re.MULTILINE) == re.findall(part, readme, re.MULTILINE)
+
+
+def test_the_metadata_has_the_version(unpacked: Path) -> None:
+    (metadata,) = unpacked.glob("*.dist-info")
+    assert Distribution.at(metadata).version == sfgen.__version__
+
+
+def test_the_source_distribution_has_all_that_is_tested_and_built_with(tmp_path: Path) -> None:
+    with tarfile.open(built("sdist", tmp_path)) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    folders = ("core", "cli", "tests", ".ci", ".github")
+    wanted = {f"{folder}/{name}" for folder in folders for name in files_of(ROOT / folder)}
+    assert len(wanted) > 1000
+    assert {"Makefile", "README.md", "pyproject.toml", *wanted} - names == set()

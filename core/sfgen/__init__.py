@@ -8,7 +8,7 @@ Python.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from sfgen import (  # noqa: F401

@@ -1,6 +1,6 @@
 """vLLM itself, on the CPU with a tiny model of random weights, writes what each request asks for.
 
-Needs vLLM: ``make vllm``.
+Needs vLLM: ``make vllm``, which runs this file once with each of vLLM's model runners.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.oracles.schema_oracle import Oracle
+from tests.support.running import second_runner
 from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 pytest.importorskip("vllm", reason="vLLM is not installed in this environment; make vllm makes one for it")
@@ -38,6 +39,8 @@ SETTINGS = {
     "OMP_NUM_THREADS": "1",
 }
 PROMPTS = ["Date: ", "a list: [1, 2", "The name of the lady is", "x"]
+FEWER = second_runner.ASKED_FOR
+"""An interpreted step takes ten times as long."""
 NODE = an_object({"value": INTEGER, "children": a_list({"$ref": "#/$defs/n"}, maxItems=2)})
 GRAMMAR = 'root ::= "[" (root ",")* [a-c]{2,5} "]"'
 ASKED: list[dict[str, Any]] = [
@@ -99,11 +102,15 @@ def llm(directory: Path) -> Iterator[LLM]:
         )  # fmt: skip
 
 
+def test_the_model_runner_is_the_one_that_is_asked_for(llm: LLM) -> None:
+    assert llm.llm_engine.vllm_config.use_v2_model_runner is second_runner.ASKED_FOR
+
+
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_every_text_is_what_its_request_asks_for(llm: LLM, temperature: float) -> None:
     """Many requests at once, some of which are put off and go on later; several texts for a request."""
-    several = 1 if temperature == 0 else 3
-    requests = [(prompt, asked) for asked in [*ASKED, {}] for prompt in PROMPTS]
+    several = 1 if temperature == 0 or FEWER else 3
+    requests = [(prompt, asked) for asked in [*ASKED, {}] for prompt in (PROMPTS[::2] if FEWER else PROMPTS)]
     params = [
         SamplingParams(max_tokens=LIMIT, temperature=temperature, seed=number, n=several, extra_args=asked)
         for number, (_, asked) in enumerate(requests)
@@ -174,6 +181,7 @@ _REFUSED = """
 """
 
 
+@pytest.mark.skipif(second_runner.ASKED_FOR, reason="Triton is interpreted in the process of the tests alone")
 def test_the_example_of_the_guide_with_an_engine_in_a_process_of_its_own(directory: Path, tmp_path: Path) -> None:
     (code,) = re.findall(r"```py\n(from vllm .*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     small = f'"{directory}", dtype="float32", max_model_len=160, max_num_seqs=4, enforce_eager=True,'

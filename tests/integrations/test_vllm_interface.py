@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import TestCase
 
 import numpy as np
 import pytest
@@ -186,20 +187,19 @@ def test_what_other_options_leave_nothing_of_ends() -> None:
 
 
 @pytest.mark.usefixtures("vocabulary")
-def test_tokens_that_are_not_handed_out_end_the_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_that_are_not_handed_out_end_the_text() -> None:
     """The first runner schedules ahead, and is not told that somebody needs the tokens."""
     processor, written = ConstraintLogitsProcessor(config(), torch.device("cpu"), False), list[int]()
     params = SamplingParams(extra_args={"regex": "[0-9]+"}, stop_token_ids=[END])
     processor.update_state(BatchUpdate(1, [], [(0, params, [5], written)], []))
     assert len(torch.isfinite(processor.apply(torch.zeros(1, SIZE))[0]).nonzero()) > 2
     written.append(-1)
-    assert torch.isfinite(processor.apply(torch.zeros(1, SIZE))[0]).nonzero()[:, 0].tolist() == [END]
-    assert "name this class in logits_processors" in caplog.text
+    with TestCase().assertLogs("sfgen") as told:
+        assert torch.isfinite(processor.apply(torch.zeros(1, SIZE))[0]).nonzero()[:, 0].tolist() == [END]
+    assert "name this class in logits_processors" in told.output[0]
 
 
-def test_a_tokenizer_that_cannot_be_read_ends_the_text(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_tokenizer_that_cannot_be_read_ends_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: Any) -> Vocabulary:
         raise VocabularyError("its bytes cannot be told")
 
@@ -207,10 +207,11 @@ def test_a_tokenizer_that_cannot_be_read_ends_the_text(
     processor = ConstraintLogitsProcessor(config(), torch.device("cpu"), False)
     params = SamplingParams(extra_args={"regex": "[0-9]+"}, stop_token_ids=[END])
     processor.update_state(BatchUpdate(2, [], [(0, params, [5], []), (1, SamplingParams(), [5], [])], []))
-    scores = processor.apply(torch.zeros(2, SIZE))
+    with TestCase().assertLogs("sfgen") as told:
+        scores = processor.apply(torch.zeros(2, SIZE))
     assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == [END]
     assert torch.isfinite(scores[1]).all()
-    assert "its bytes cannot be told" in caplog.text
+    assert "its bytes cannot be told" in told.output[0]
 
 
 # ---- the second model runner -----------------------------------------------------------------------------------------

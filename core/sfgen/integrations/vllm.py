@@ -9,12 +9,12 @@ r"""Constraints in vLLM: by request, in its offline ``LLM`` and in its server.
 ``grammar_start``, ``grammar_format`` and ``max_blanks``), and ``ban``, a list of words that must not be written; see
 ``sfgen.integrations.request``. A bad one is refused before it reaches the engine.
 
-This is the only module that uses vLLM. It was made for 0.32 and tested on a CPU only. vLLM has two ways to run a model,
-and two interfaces for logits processors, both of them subject to change; this is a processor of both kinds:
+This is the only module that uses vLLM. It was made for 0.32 and 0.33, and tested on a CPU only. vLLM has two ways to
+run a model, and two interfaces for logits processors, both subject to change; this is a processor of both kinds:
 
-* The first model runner, that of CPUs, calls an adapter with the tokens of each request.
+* The first model runner calls an adapter with the tokens of each request.
 * The second one (``VLLM_USE_V2_MODEL_RUNNER``), the usual one on GPUs, has a slot for each request. The tokens are read
-  from the device in each step, so that scheduling ahead gains less.
+  from the device in each step, so that scheduling ahead gains less. It takes no processor of the first interface alone.
 
 Notes:
 
@@ -57,7 +57,7 @@ try:
 except (ImportError, AttributeError) as error:
     raise UsageError(
         f"vLLM cannot be used: {first_line(error)}",
-        hint="Install vLLM 0.32, or one whose logits processors are like that one's.",
+        hint="Install vLLM 0.32 or 0.33, or one whose logits processors are like theirs.",
     ) from error
 
 try:
