@@ -25,7 +25,7 @@
     ├── OutputError           an output file of a job that cannot be written: carries its path
     │   ├── OutputExists      a file that is not empty
     │   └── ForeignOutput     a file of another job, or of other prompts
-    ├── GraphvizMissing       a picture that only Graphviz can draw, where it is not installed
+    ├── GraphvizMissing       a large picture, which only Graphviz draws, where it is not installed
     ├── GenerationError       generation that cannot go on
     │   ├── DeadEnd           no token of the vocabulary continues the text
     │   ├── LimitTooSmall     fewer tokens allowed than the shortest match needs
@@ -334,11 +334,11 @@ class ForeignOutput(OutputError):
 
 
 class GraphvizMissing(SfgenError):
-    """The error that Graphviz, which draws pictures, is not installed."""
+    """The error that Graphviz, which draws all but small pictures, is not installed."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "This picture") -> None:
         super().__init__(
-            "SVG is drawn by Graphviz, and its program `dot` is not on the PATH",
+            f"{what} is drawn by Graphviz, and its program `dot` is not on the PATH",
             hint="Install Graphviz, or draw what to_dot() gives where there is one: dot -Tsvg FILE > index.svg",
         )
 

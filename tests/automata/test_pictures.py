@@ -23,7 +23,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
-from sfgen.automata.pictures import mimebundle, svg, to_dot
+from sfgen.automata.pictures import is_small, mimebundle, picture, svg, to_dot, to_svg
 from sfgen.errors import GraphvizMissing, SfgenError
 
 # ---- a parser ------------------------------------------------------------------------------------------------------
@@ -349,12 +349,30 @@ def install(path: Path, script: str) -> None:
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
 
-def test_without_graphviz_a_flowchart_is_shown(path: Path) -> None:
+def test_without_graphviz_a_small_automaton_is_drawn_all_the_same(path: Path) -> None:
     dfa = Dfa.from_regex("[0-9]+")
     assert dfa._repr_mimebundle_() == {
         TEXT: "Dfa(pattern='[0-9]+', states=2, accepting=1)",
-        MARKDOWN: f"```mermaid\n{dfa.to_mermaid()}```\n",
+        SVG: to_svg(character_graph(dfa)),
     }
+
+
+def test_without_graphviz_a_larger_one_is_a_flowchart(path: Path) -> None:
+    dfa = all_to_all(10)
+    assert not is_small(character_graph(dfa))
+    assert dfa._repr_mimebundle_() == {TEXT: repr(dfa), MARKDOWN: f"```mermaid\n{dfa.to_mermaid()}```\n"}
+
+
+def test_a_picture_is_graphvizs_where_it_is_installed(path: Path) -> None:
+    graph = character_graph(Dfa.from_regex("[0-9]+"))
+    assert picture(graph) == to_svg(graph)
+    install(path, "cat > /dev/null; echo '<svg/>'")
+    assert picture(graph) == '<svg xml:space="preserve"/>\n'
+
+
+def test_only_graphviz_draws_what_is_large(path: Path) -> None:
+    with pytest.raises(GraphvizMissing, match=r"40 states or 80 edges \(here 61 states and 60 edges\)"):
+        picture(character_graph(Dfa.from_regex("[a-z]{60}")))
 
 
 @needs("dot")
@@ -373,7 +391,8 @@ def test_a_graphviz_that_does_not_work_is_as_good_as_none(
 ) -> None:
     monkeypatch.setattr("sfgen.automata.pictures._SECONDS", 0.3)
     install(path, script)
-    assert set(Dfa.from_regex("[0-9]+")._repr_mimebundle_()) == {TEXT, MARKDOWN}
+    dfa = Dfa.from_regex("[0-9]+")
+    assert dfa._repr_mimebundle_() == {TEXT: repr(dfa), SVG: to_svg(character_graph(dfa))}
 
 
 @pytest.mark.parametrize("pattern", ["[a-z]{60}", "a{30000}", "(?:[ab]|[bc]d|[cd]e|[ef]g|h[a-z]){0,30}"])
@@ -382,20 +401,25 @@ def test_nothing_large_is_drawn(path: Path, pattern: str) -> None:
     assert set(Dfa.from_regex(pattern)._repr_mimebundle_()) == {TEXT}
 
 
-def test_many_edges_between_few_states_are_not_drawn(path: Path) -> None:
-    size = 15
+def all_to_all(size: int) -> Dfa:
+    """An automaton with an edge between each two of its states."""
     classes = np.full(256, size, dtype=np.uint8)
     classes[ord("a") : ord("a") + size] = range(size)
     table = np.full((size, size + 1), -1, dtype=np.int32)
     table[:, :size] = range(size)
-    assert set(Dfa(table, classes, np.ones(size, dtype=np.bool_))._repr_mimebundle_()) == {TEXT}
+    return Dfa(table, classes, np.ones(size, dtype=np.bool_))
+
+
+def test_many_edges_between_few_states_are_not_drawn(path: Path) -> None:
+    assert set(all_to_all(15)._repr_mimebundle_()) == {TEXT}
 
 
 def test_only_what_is_asked_for(path: Path) -> None:
     dfa = Dfa.from_regex("a")
     assert set(dfa._repr_mimebundle_(include=[TEXT])) == {TEXT}
     assert set(dfa._repr_mimebundle_(include=[MARKDOWN, TEXT], exclude=[TEXT])) == {MARKDOWN}
-    assert set(dfa._repr_mimebundle_(exclude=[MARKDOWN])) == {TEXT}
+    assert set(dfa._repr_mimebundle_(exclude=[MARKDOWN])) == {TEXT, SVG}
+    assert set(dfa._repr_mimebundle_(exclude=[SVG])) == {TEXT, MARKDOWN}
     install(path, "echo '<svg></svg>'")
     assert set(dfa._repr_mimebundle_(include=[SVG])) == {SVG}
     assert set(dfa._repr_mimebundle_(exclude=[SVG])) == {TEXT, MARKDOWN}
@@ -404,7 +428,7 @@ def test_only_what_is_asked_for(path: Path) -> None:
 
 def test_a_language_without_texts_and_an_index(path: Path) -> None:
     empty = Dfa.from_regex("a") & Dfa.from_regex("b")
-    assert set(empty._repr_mimebundle_()) == {TEXT, MARKDOWN}
+    assert set(empty._repr_mimebundle_()) == {TEXT, SVG}
     index = Index(Dfa.from_regex("ab"), Vocabulary([b"a", b"b"]))
     assert index._repr_mimebundle_() == {**index.dfa._repr_mimebundle_(), TEXT: repr(index)}
     assert "\n" not in repr(index)
