@@ -131,7 +131,9 @@ def test_a_saved_index_that_cannot_be_used_is_made_again_by_a_command() -> None:
 
 def test_without_graphviz_the_pipe_is_shown() -> None:
     pipe = "sfgen index --regex P --format dot | dot -Tsvg > index.svg"
-    assert told(GraphvizMissing())[1] == [f"Install Graphviz, or draw it where there is one: {pipe}"]
+    assert told(GraphvizMissing())[1] == [
+        f"Install Graphviz, draw it where there is one: {pipe}; or draw less with --max-states N"
+    ]
 
 
 def test_messages_are_told_too() -> None:

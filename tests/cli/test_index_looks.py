@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.terminal import in_a_terminal, plain
+from tests.support.command.terminal import SFGEN, Terminal, in_a_terminal, plain
+
+from sfgen import Dfa
+from sfgen.automata.graph import character_graph
+from sfgen.automata.pictures import to_svg, to_text
 
 Sfgen = Callable[..., Any]
 FLOAT = r"([0-9]+)?\.[0-9]+"
@@ -172,6 +176,108 @@ def test_graphs_of_characters_and_of_tokens(sfgen: Sfgen) -> None:
     assert sfgen("index", "--regex", "a{50}", "--format", "dot", "--max-states", "10", "--quiet").err == ""
 
 
+WORDS = ("index", "--choices", "hot,cold,hotel")
+
+
+def drawing(dfa: Dfa) -> str:
+    return to_text(character_graph(dfa))
+
+
+def test_boxes(sfgen: Sfgen) -> None:
+    done = sfgen(*WORDS, "--format", "boxes")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == drawing(Dfa.from_choices(["hot", "cold", "hotel"]))
+    tokens = sfgen(*WORDS, "--format", "boxes", "--tokens")
+    assert '"hotel"' in tokens.out
+    assert tokens.err == ""
+    ids = sfgen(*WORDS, "--format", "boxes", "--tokens", "--ids").out
+    assert ids.count("▼") == tokens.out.count("▼")
+    assert '"' not in ids
+    rules = sfgen("index", "--grammar", 'root ::= "(" root ")" | x\nx ::= "x"', "--format", "boxes").out
+    assert "│ root " in rules
+    assert "│ a string" in sfgen("index", "--schema", "name", "--format", "boxes").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--regex", "a{50}"],
+            "at most 40 states and 80 edges are drawn in boxes, not 51 states and 50 edges: --max-states N draws",
+        ),
+        (
+            ["--grammar", "root ::= " + "\n".join(f"r{n}\nr{n} ::= " for n in range(50)) + '"a"'],
+            "at most 40 states and 80 edges are drawn in boxes, not 51 states and 50 edges: --max-states N draws",
+        ),
+    ],
+)
+def test_what_is_too_large_for_boxes_is_a_table(sfgen: Sfgen, arguments: list[str], says: str) -> None:
+    done = sfgen("index", *arguments, "--format", "boxes")
+    table = sfgen("index", *arguments)
+    assert done.code == 0
+    assert without_times(done.out) == without_times(table.out)
+    assert done.err.startswith(f"sfgen: {says}")
+    assert done.err.endswith("this is the table\n")
+    assert sfgen("index", *arguments, "--format", "boxes", "--quiet").err == ""
+    cut = sfgen("index", *arguments, "--format", "boxes", "--max-states", "3")
+    assert "48 of 51 states are left out" in cut.out
+    assert cut.err == "sfgen: 48 of 51 states are left out; --max-states draws more\n"
+
+
+def without_times(table: str) -> str:
+    return re.sub(r"in [0-9.]+ m?s", "", table)
+
+
+def test_boxes_are_not_wider_than_the_terminal(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = max(map(len, sfgen(*WORDS, "--format", "boxes").out.splitlines()))
+    monkeypatch.setenv("COLUMNS", str(wide))
+    assert sfgen(*WORDS, "--format", "boxes").err == ""
+    monkeypatch.setenv("COLUMNS", str(wide - 1))
+    done = sfgen(*WORDS, "--format", "boxes")
+    why = f"the drawing takes {wide} columns, and there are {wide - 1}: --format svg draws it in any width"
+    assert done.err == f"sfgen: {why}; this is the table\n"
+    assert done.out.startswith("pattern ")
+
+
+@pytest.mark.parametrize(
+    ("size", "no_color", "is_drawn"),
+    [((80, 60), "", True), ((80, 24), "", False), ((8, 90), "", False), ((80, 60), "1", True)],
+)
+def test_a_terminal_with_room_has_boxes_and_the_table(size: tuple[int, int], no_color: str, is_drawn: bool) -> None:
+    seen = in_a_terminal(*WORDS, size=size, NO_COLOR=no_color)
+    wanted = drawing(Dfa.from_choices(["hot", "cold", "hotel"])).splitlines()
+    start = next((row for row, line in enumerate(seen.screen) if line.strip() == "●"), None)
+    assert (start is not None) == is_drawn
+    if start is not None:
+        assert seen.screen[start : start + len(wanted)] == wanted
+        assert seen.screen[0].startswith("pattern")  # all can be seen at once
+        assert any("token → next state" in line for line in seen.screen)
+        boxes = seen.raw[seen.raw.rindex("●") : seen.raw.rindex("╚")]
+        assert "\x1b" not in boxes
+
+
+@pytest.mark.parametrize("look", [[], ["--format", "boxes"]])
+def test_a_terminal_without_box_characters_has_those_of_ascii(look: list[str]) -> None:
+    command = [*SFGEN, "index", "--regex", "é日", *look]
+    with Terminal(command=command, size=(80, 60), stdin=None, PYTHONIOENCODING="latin-1", NO_COLOR="1") as terminal:
+        seen = terminal.finish()
+    assert seen.code == 0
+    shown = plain(seen.raw)
+    assert "+-v-+" in shown
+    assert r"| \u65e5" in shown
+
+
+def test_a_small_picture_needs_no_graphviz(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    dfa = Dfa.from_choices(["hot", "cold", "hotel"])
+    assert sfgen(*WORDS, "--format", "svg").out == to_svg(character_graph(dfa))
+    refused = sfgen("index", "--regex", "a{50}", "--format", "svg")
+    assert (refused.code, refused.out) == (1, "")
+    assert "SVG of more than 40 states or 80 edges (here 51 states and 50 edges) is drawn by Graphviz" in refused.err
+    assert "--max-states N" in refused.err
+    assert sfgen("index", "--regex", "a{50}", "--format", "svg", "--max-states", "40").out.startswith("<svg")
+
+
 def test_interegulars_own_machine(sfgen: Sfgen) -> None:
     table = sfgen("index", "--engine", "fsm", "--format", "table", "--regex", FLOAT).out
     assert "* 0    False  2 1 1 1 1 1 1 1 1 1 1" in table
@@ -203,6 +309,11 @@ def test_the_index_over_interegulars_machine_has_its_states(sfgen: Sfgen, tmp_pa
         (["--regex", "a", "--path", "a", "--live", "--json"], "--live and --slow show how a text walks"),
         (["--regex", "a", "--engine", "fsm", "--path", "a"], "--engine fsm and --path cannot be used together"),
         (["--regex", "a", "--engine", "fsm", "--format", "dot"], "--engine fsm and --format dot cannot be used"),
+        (["--regex", "a", "--engine", "fsm", "--format", "boxes"], "--engine fsm and --format boxes cannot be used"),
+        (
+            ["--regex", "a", "--format", "boxes", "--model", "tiny"],
+            "--format boxes reads characters, not tokens: --model",
+        ),
         (["--choices", "a", "--engine", "fsm"], "--engine fsm needs a pattern"),
         (["--regex", "a", "--path", "a", "--tokenizer", "x"], "--path reads characters, not tokens: --tokenizer"),
         (["--regex", "a", "--tokenizer", "x", "--vocabulary", "y"], "--tokenizer and --vocabulary cannot be used"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -157,9 +159,10 @@ def _run_automaton(request: IndexRequest) -> None:
             dfa = constraint.dfa() if constraint else None
             if file is not None and dfa is None:
                 _check_file(file)
+    table = partial(_run_automaton, replace(request, looks=replace(looks, format="table", tokens=False)))
     if dfa is not None and looks.at_automaton:
         vocabularies.refuse(looks.name)
-        _show_automaton(dfa, looks, quiet=quiet)
+        _show_automaton(dfa, looks, quiet=quiet, table=table)
         return
     with progress(quiet=quiet) as say:
         say(f"reading {vocabularies.name}")
@@ -171,7 +174,7 @@ def _run_automaton(request: IndexRequest) -> None:
     with clock:
         built = Index.load(file, tokens) if file is not None and dfa is None else Index(dfa or constraint.dfa(), tokens)
     if looks.at_automaton:
-        _show_automaton(built.dfa, looks, quiet=quiet)
+        _show_automaton(built.dfa, looks, quiet=quiet, table=table)
     elif save:
         destination = file or DEFAULT_FILE
         built.save(destination, force=request.force)
@@ -184,7 +187,7 @@ def _run_automaton(request: IndexRequest) -> None:
         else:
             write_name(destination)
     else:
-        _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
+        _show(built, looks, clock, is_loaded=not constraint, quiet=quiet, table=table)
 
 
 def _no_schema() -> UsageError:
@@ -235,8 +238,10 @@ def _check_file(file: Path) -> None:
     pattern_of(file)
 
 
-def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
-    """Show the index, or one state of it. ``is_loaded``: it was read from a file."""
+def _show(
+    built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool, table: Callable[[], None]
+) -> None:
+    """Show the index, or one state of it; its table in place of what is too large. It may be loaded from a file."""
     from sfgen.index.export import heading, rows
     from sfgen_cli.report import tables
 
@@ -249,7 +254,7 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
         from sfgen.index.export import token_graph
 
         graph = token_graph(built, ids=looks.ids, max_states=looks.most_states)
-        tables.write_graph(graph, looks.form, quiet=quiet)
+        tables.write_graph(graph, looks.form, quiet=quiet, instead=table)
     elif looks.form == "jsonl" or (looks.form == "json" and looks.state is not None):
         states = None if looks.state is None else [looks.state]
         tables.write_rows(rows(built, ids=looks.ids, states=states))
@@ -264,8 +269,8 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
         tables.index_table(built, numbers, origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
 
 
-def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
-    """Show what does not depend on a vocabulary."""
+def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool, table: Callable[[], None]) -> None:
+    """Show what does not depend on a vocabulary; the table in place of what is too large."""
     from sfgen_cli.report import path, tables
 
     json = looks.form == "json"
@@ -289,7 +294,8 @@ def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
     else:
         from sfgen.automata.graph import character_graph
 
-        tables.write_graph(character_graph(dfa, max_states=looks.most_states), looks.form, quiet=quiet)
+        graph = character_graph(dfa, max_states=looks.most_states)
+        tables.write_graph(graph, looks.form, quiet=quiet, instead=table)
 
 
 def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:

@@ -148,11 +148,11 @@ class Looks:
         ),
     ] = None
     format: Annotated[
-        Literal["table", "json", "jsonl", "schema", "dot", "mermaid", "svg"] | None,
+        Literal["table", "json", "jsonl", "schema", "boxes", "dot", "mermaid", "svg"] | None,
         typer.Option(
             help="table; json: one object; jsonl: a line for each state; schema: the JSON Schema itself, to edit and "
-            "keep; dot, mermaid: a graph of the automaton as text; svg: its picture, drawn by Graphviz. Default: "
-            "table.",
+            "keep; boxes: the automaton, drawn in characters; dot, mermaid: its graph as text; svg: its picture, by "
+            "Graphviz where that is installed. Default: table; on a terminal with boxes, if there is room for all.",
             rich_help_panel=_FORM,
             show_default=False,
         ),
@@ -228,7 +228,7 @@ class Looks:
     @property
     def is_graph(self) -> bool:
         """Whether a graph is written."""
-        return self.form in ("dot", "mermaid", "svg")
+        return self.form in ("boxes", "dot", "mermaid", "svg")
 
     def refuse_about_patterns(self, what: str, *, has_states: bool) -> None:
         """Refuse what means something for the automaton of a pattern only."""

@@ -152,7 +152,9 @@ def run_grammar(request: IndexRequest) -> None:
         from sfgen.grammar.language.grammar import rule_graph
         from sfgen_cli.report.tables import write_graph
 
-        write_graph(rule_graph(grammar, name, max_rules=looks.most_states), looks.form, quiet=quiet)
+        graph = rule_graph(grammar, name, max_rules=looks.most_states)
+        table = partial(_rules_table, grammar, vocabulary, name, looks.most_states)
+        write_graph(graph, looks.form, quiet=quiet, instead=table)
     elif json:
         write_json(_record(grammar, vocabulary))
     else:

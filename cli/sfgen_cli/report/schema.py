@@ -152,7 +152,9 @@ def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, lo
     if looks.is_graph:
         from sfgen_cli.report.tables import write_graph
 
-        write_graph(tree.graph(schema.compiled, name, max_rules=looks.most_states), looks.form, quiet=quiet)
+        graph = tree.graph(schema.compiled, name, max_rules=looks.most_states)
+        table = partial(_tree_table, schema, vocabulary, name, looks.most_states)
+        write_graph(graph, looks.form, quiet=quiet, instead=table)
     elif looks.form == "json":
         write_json(_record(schema, vocabulary))
     else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sfgen.printable import json_text, on_one_line, visible
-from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json, write_shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +33,7 @@ _LABEL_WIDTH = 60
 def index_table(
     index: DfaIndex, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int
 ) -> None:
-    """Write an index as a table: facts, then states with tokens."""
+    """Write an index as a table: facts, then states with tokens; between them its drawing, if a terminal has room."""
     from rich.text import Text
 
     from sfgen.index.export import token_labels
@@ -62,7 +64,8 @@ def index_table(
         table.add_row(str(state), f"{count:,}", end, Text(cut(first, count, separator="  ")))
     more = len(index.dfa) - states
     what = counted(more, "more state")
-    show(facts, table, f"… {what}: --max-states shows more, --state N one, --json all" if more else "")
+    last = f"… {what}: --max-states shows more, --state N one, --json all" if more else ""
+    show(facts, table, last, drawn=None if more else _small_drawing(index.dfa))
 
 
 def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
@@ -94,11 +97,11 @@ def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
     show(facts, table)
 
 
-def show(facts: Mapping[str, str], table: Table | None, last: str = "") -> None:
+def show(facts: Mapping[str, str], table: Table | None, last: str = "", *, drawn: Drawn | None = None) -> None:
     """Write facts, perhaps a table and perhaps a last line to stdout.
 
-    On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
-    spaces at their ends.
+    On a terminal they are as wide as that is, and a drawing stands among them if all can be seen at once. In a pipe
+    lines are as long as they need to be, mostly, and have no spaces at their ends.
     """
     from rich.console import Console
     from rich.text import Text
@@ -108,15 +111,20 @@ def show(facts: Mapping[str, str], table: Table | None, last: str = "") -> None:
     with console.capture() as captured:
         for name, fact in facts.items():
             console.print(Text(f"{name:<12} {fact}"))
+    text = captured.get()
+    with console.capture() as captured:
         if table is not None:
             console.print(table)
         if last:
             console.print(Text(last))
-    text = captured.get()
-    if terminal:
-        sys.stdout.write(text)  # with the colours, and only what is fit to be seen
-    else:
-        write("".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+    rest = captured.get()
+    if not terminal:
+        write("".join(f"{line.rstrip()}\n" for line in (text + rest).splitlines()))
+        return
+    rows = (text + rest).count("\n") + (drawn.height if drawn is not None else 0) + _PROMPT
+    if drawn is not None and drawn.width <= console.width and rows <= console.height:
+        text += f"\n{drawn.text}"
+    write_shown(text + rest)  # with the colours, and only what is fit to be seen
 
 
 def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
@@ -217,16 +225,80 @@ def fsm_rows(index: FsmIndex, *, ids: bool) -> list[Row]:
     return rows
 
 
-def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
-    """Write a graph for Graphviz or Mermaid, or Graphviz's picture of it."""
-    from sfgen.automata.pictures import svg, to_dot, to_mermaid
+class Drawn(NamedTuple):
+    """A drawing in characters, and the columns and rows that it takes."""
 
-    if form == "mermaid":
-        write(to_mermaid(graph))
+    text: str
+    width: int
+    height: int
+
+
+_PROMPT = 3  # rows of a screen beside a drawing: the command, a blank line, and the next prompt
+_FEW_STATES = 200  # whose graph is made at once
+
+
+def _drawn(graph: Graph) -> Drawn:
+    from rich.cells import cell_len
+
+    from sfgen.automata.pictures import to_text
+
+    text = to_text(graph, encoding=sys.stdout.encoding if sys.stdout is not None else "utf-8")
+    lines = text.splitlines()
+    return Drawn(text, max(map(cell_len, lines)), len(lines))
+
+
+def _small_drawing(dfa: Dfa) -> Drawn | None:
+    """Draw a small automaton for a terminal."""
+    from sfgen.automata.graph import character_graph
+    from sfgen.automata.pictures import is_small
+
+    if not stdout_is_a_terminal() or len(dfa) > _FEW_STATES:
+        return None
+    graph = character_graph(dfa)
+    return _drawn(graph) if is_small(graph) else None
+
+
+def write_graph(graph: Graph, form: str, *, quiet: bool, instead: Callable[[], None]) -> None:
+    """Write a graph in a format for graphs. ``instead`` writes the table, which is shown where boxes cannot be."""
+    from sfgen.automata import pictures
+
+    if form == "boxes":
+        why = _write_boxes(graph)
+        if why:
+            note(f"sfgen: {why}; this is the table", quiet=quiet)
+            instead()
+            return
+    elif form == "mermaid":
+        write(pictures.to_mermaid(graph))
     else:
-        write(svg(to_dot(graph)) if form == "svg" else to_dot(graph))
+        write(pictures.picture(graph) if form == "svg" else pictures.to_dot(graph))
     if graph.note:
         note(f"sfgen: {graph.note}; --max-states draws more", quiet=quiet)
+
+
+def _write_boxes(graph: Graph) -> str:
+    """Draw a graph in characters, or tell why not, and what to do."""
+    from sfgen.automata.pictures import MOST_EDGES, MOST_STATES, is_small
+
+    if not is_small(graph):
+        size = f"{counted(len(graph.states) + graph.states_left_out, 'state')} and {counted(len(graph.edges), 'edge')}"
+        most = f"at most {MOST_STATES} states and {MOST_EDGES} edges are drawn in boxes"
+        return f"{most}, not {size}: --max-states N draws the first ones"
+    drawn, width = _drawn(graph), _width()
+    if width is not None and drawn.width > width:
+        return f"the drawing takes {drawn.width} columns, and there are {width}: --format svg draws it in any width"
+    if stdout_is_a_terminal():
+        write_shown(drawn.text)
+    else:
+        write(drawn.text)
+    return ""
+
+
+def _width() -> int | None:
+    """The columns that lines may have; ``None``: any number, in a pipe where nobody says."""
+    if stdout_is_a_terminal() or os.environ.get("COLUMNS", "").isdecimal():
+        return shutil.get_terminal_size().columns
+    return None
 
 
 def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:

@@ -75,7 +75,7 @@ _IN_ONE_LINE = {
     "--match": "With word, talking passes when talk is banned.",
     "--model": "tiny, uniform, zip:FILE, a directory or a hub id.",
     "--normalize": "See through confusables, accents and the like.",
-    "--format": "table, json, jsonl, schema, dot, mermaid or svg.",
+    "--format": "table, json, jsonl, schema, boxes, dot, svg, …",
     "--input": "Many prompts, as JSON Lines.",
     "--schema": "JSON Schema: a file, JSON, or 'name, age int'.",
     "--pydantic": "The schema of a class; the module's code runs.",

@@ -59,6 +59,13 @@ def write(text: str) -> None:
         raise CannotWrite(error.errno, error.strerror) from error
 
 
+def write_shown(text: str) -> None:
+    """Write what is fit to be seen already to stdout, a terminal; what its encoding does not have, by number."""
+    if sys.stdout is not None:
+        sys.stdout.write(text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding))
+        sys.stdout.flush()
+
+
 def write_name(path: str | PathLike[str]) -> None:
     """Write the name of a file that was written: as it is for a program, for people on a terminal."""
     write(f"{shown_name(path) if stdout_is_a_terminal() else path}\n")

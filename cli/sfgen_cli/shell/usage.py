@@ -269,7 +269,7 @@ def hint(error: SfgenError) -> str:
             return "Make one with: sfgen index --regex P --save"
         case GraphvizMissing():
             pipe = "sfgen index --regex P --format dot | dot -Tsvg > index.svg"
-            return f"Install Graphviz, or draw it where there is one: {pipe}"
+            return f"Install Graphviz, draw it where there is one: {pipe}; or draw less with --max-states N"
         case ForeignOutput():
             return "Name another --output, or give the --input and the options that the file was begun with."
         case OtherVocabulary(kind=kind):

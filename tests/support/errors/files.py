@@ -84,7 +84,7 @@ INDEXES = [
     Case("index -m uniform -r cold --save f", 1, "f exists and holds something else", _index()),
     Case("index -r a -m /no/such/model", 1, "no model /no/such/model"),
     # --- pictures by Graphviz
-    Case("index -r a --format svg", 1, "`dot` is not on the PATH", patched("shutil.which", lambda name: None)),
+    Case("index -r a{60} --format svg", 1, "`dot` is not on the PATH", patched("shutil.which", lambda name: None)),
     Case("index -r a --format svg", 1, "dot cannot be run", _dot("no program\0")),
     Case("index -r a --format svg", 1, "failed with status 3", _dot("#!/bin/sh\nseq 9 >&2\nexit 3\n")),
     Case("index -r a --format svg", 1, "wrote no SVG", _dot("#!/bin/sh\ncat > /dev/null\n")),
