@@ -7,7 +7,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -236,6 +236,86 @@ def test_the_bars() -> None:
     view.show(TokenChosen(1, 2, b"yes", 1, 1, 1, True, None, 1), 4)
     assert "forced, 1 of 9 allowed" in plain_of(view)
     assert "2 tokens in 4.0 s, 0.5 a second · 1 forward pass, 1 saved" in plain_of(view)
+
+
+def chosen(
+    position: int,
+    *,
+    forced: bool = False,
+    drawn_with: float | None = None,
+    after: float | None = None,
+    removed: float = 0.0,
+) -> TokenChosen:
+    """A token ``x``; ``after`` and ``removed`` are what the model and the mask said, if it was asked."""
+    best = () if after is None else (Candidate(7, b"x", False, after / 2, after),)
+    seen = None if after is None else Outlook((), best, removed)
+    return TokenChosen(position, 7, b"x", 0, 0, 9, forced, drawn_with, 1, seen)
+
+
+def strip_of(view: LiveView, width: int = 100) -> list[str]:
+    """The rows of the strip, without edge and label."""
+    rows = plain_of(view, width).split("\n")
+    return [row.lstrip("│╭╰ ").removeprefix("tokens").strip() for row in rows if re.search("[%?-] (likely|masked) ", row)]
+
+
+def test_each_token_has_its_probability_and_what_the_mask_took() -> None:
+    """Eighths of a row, rounded up: a greedy choice has the model's share among the allowed, a drawn token its own."""
+    view = LiveView(Scene("", "m", 9, pattern="x+"))
+    for position, (after, removed) in enumerate([(0.05, 0.0), (0.25, 0.6), (0.5, 0.0004), (1.0, 0.001)]):
+        view.show(chosen(position, after=after, removed=removed), 0)
+    assert strip_of(view) == ["100 % likely ▁▂▄█", "0.1 % masked  ▅ ▁"]
+    view.show(chosen(4, forced=True), 0)
+    assert strip_of(view) == ["- likely ▁▂▄█»", "- masked  ▅ ▁»"]
+    view.show(chosen(5, drawn_with=0.75, after=0.1, removed=1.0), 0)
+    assert strip_of(view) == ["75.0 % likely ▁▂▄█»▆", "100 % masked  ▅ ▁»█"]
+    view.show(RolledBack(2, None, (7,) * 4, b"xxxx", 0, None, 2, 1), 0)
+    assert strip_of(view) == ["25.0 % likely ▁▂", "60.0 % masked  ▅"]
+    view.show(TokenChosen(2, 8, b"y", 0, 0, 9, False, None, 1, Outlook((), (), 0.5)), 0)  # none of the likeliest
+    assert strip_of(view) == ["? likely ▁▂?", "50.0 % masked  ▅▄"]
+
+
+def test_free_text_has_no_row_for_a_mask() -> None:
+    view = LiveView(Scene("", "m", 9))
+    view.show(chosen(0, drawn_with=0.3), 0)
+    assert strip_of(view) == ["30.0 % likely ▃"]
+
+
+def test_that_probabilities_are_missing_is_told() -> None:
+    view = LiveView(Scene("", "m", 9, pattern="x+"))
+    view.show(chosen(0), 0)
+    view.show(chosen(1, forced=True), 0)
+    assert strip_of(view) == []
+    assert "tokens   how likely these tokens were is not told" in plain_of(view)
+
+
+def test_a_long_strip_ends_at_the_last_token_and_moves_on_in_blocks() -> None:
+    view = LiveView(Scene("", "m", 9))
+    shown = []
+    for position in range(200):
+        view.show(chosen(position, drawn_with=(position % 8 + 1) / 8), 0)
+        (row,) = strip_of(view)
+        shown.append(row.rpartition(" ")[2])
+        assert "▁▂▃▄▅▆▇█"[position % 8] == shown[-1][-1]
+    assert max(map(len, shown)) < 100
+    assert sum(not later.startswith(before) for before, later in pairwise(shown)) == 4
+
+
+def test_the_strip_needs_no_colour_and_no_unicode() -> None:
+    view = LiveView(Scene("", "m", 9, pattern="x+"))
+    for position, after in enumerate([0.05, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]):
+        view.show(chosen(position, after=after, removed=1 - after), 0)
+    view.show(chosen(8, forced=True), 0)
+    coloured, plain = drawn(view, 100, 30), drawn(view, 100, 30, NO_COLOR="1")
+    assert "\x1b[36m▁▂▄▄▅▆▇█" in coloured
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", plain)
+    for shown in (coloured, plain):
+        rows = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+        assert "likely ▁▂▄▄▅▆▇█»" in rows
+        assert "masked █▆▅▄▄▃▂ »" in rows
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Console(width=90, height=20, file=file, force_terminal=True, _environ={"TERM": "dumb"}).print(view)
+    file.flush()
+    assert b"likely _.==+*%#>" in file.buffer.getvalue()
 
 
 LISTEN = Outlook(

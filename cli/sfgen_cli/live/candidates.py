@@ -1,4 +1,4 @@
-"""The table of candidates: what the model finds likely at a position, before and after the mask.
+"""What the model finds likely: a table of candidates at one position, before and after the mask, and all tokens' shares.
 
 A candidate may stay allowed although its text is a banned word so far. It keeps its share in the table, and yet it may
 lose against a less likely token, since what would end the word is forbidden behind it.
@@ -6,18 +6,26 @@ lose against a less likely token, since what would end the word is forbidden beh
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from sfgen.decoding import Candidate
-from sfgen_cli.live.moment import Asked, Moment
+from sfgen_cli.live.moment import Asked, Moment, Token
 from sfgen_cli.live.rows import STRUCK, Row, columns, fitted, fitted_row, flowed, quoted
 from sfgen_cli.shell.output import counted
 
 _FORBIDDEN = "red"
+_FORCED = "italic green"
 _BEST = 5
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_SEEN = 0.0005  # the least share that is told in tenths of a percent
+_MARK = "»"  # of a jump-forward token
+_BLOCK = 32  # tokens by which the beginning of a long strip moves on, so that it does not move at each token
 _NOT_ASKED = "forced: nothing else could stand here, so the model is not asked"
+_NOT_TOLD = "how likely these tokens were is not told"
 
 
 def likely(moment: Moment, width: int, *, side_by_side: bool) -> list[Row]:
@@ -92,6 +100,41 @@ def _bar(share: float, width: int, full: str) -> str:
     return (full * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()).ljust(width)
 
 
+def strip(moment: Moment, width: int) -> list[Row]:
+    """Draw a column for each token: how likely it was, and below it what the mask took there.
+
+    Before them stand the figures of the last token.
+    """
+    tokens = moment.tokens
+    if not tokens:
+        return []
+    if all(token.probability is None for token in tokens) and not all(token.forced for token in tokens):
+        return [fitted_row([(_NOT_TOLD, "dim")], width)]
+    rows = [_strip_row(tokens, [token.probability for token in tokens], "likely", "cyan", width)]
+    if moment.scene.is_constrained:
+        rows.append(_strip_row(tokens, [token.removed for token in tokens], "masked", _FORBIDDEN, width))
+    return rows
+
+
+def _strip_row(tokens: Sequence[Token], shares: Sequence[float | None], what: str, style: str, width: int) -> Row:
+    """The last shares as heights, as many as there is room for."""
+    last = "-" if tokens[-1].forced else "?" if shares[-1] is None else percent(shares[-1])
+    row: Row = [(f"{last:>7} {what} ", "")]
+    room = max(1, width - columns(row[0][0]))
+    first = -(-max(0, len(tokens) - room) // _BLOCK) * _BLOCK if room > _BLOCK else max(0, len(tokens) - room)
+    for forced, together in groupby(zip(tokens[first:], shares[first:], strict=True), key=lambda one: one[0].forced):
+        heights = "".join(_MARK if forced else _height(share) for _, share in together)
+        row.append((heights, _FORCED if forced else style))
+    return row
+
+
+def _height(share: float | None) -> str:
+    """A share as one character; something is seen of all that is not "<0.1 %"."""
+    if share is None or not share >= 0:
+        return "?"
+    return _HEIGHTS[min(8, math.ceil(share * 8)) - 1] if share >= _SEEN else " "
+
+
 def percent(share: float) -> str:
     """Write a share for people.
 
@@ -102,7 +145,7 @@ def percent(share: float) -> str:
         return "?"
     if share == 0 or share >= 1:
         return "100 %" if share else "0 %"
-    return f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
+    return f"{100 * share:.1f} %" if share >= _SEEN else "<0.1 %"
 
 
 _LEAST = 0.01  # the share from which on a candidate is a riddle

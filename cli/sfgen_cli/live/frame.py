@@ -26,7 +26,7 @@ _PATTERN_ROWS = 3
 _DIM = "dim"
 _HISTORY_ROWS = 5
 _FEWEST_TEXT_ROWS, _MOST_TEXT_ROWS = 2, 6
-_ASCII = str.maketrans("→▏▎▍▌▋▊▉█░…⟨⟩·✗▸↵↶⇥╭│╰─", ">|||||###:~<>-x>$<>+|+-")
+_ASCII = str.maketrans("→▏▎▍▌▋▊▉█░▁▂▃▄▅▆▇»…⟨⟩·✗▸↵↶⇥╭│╰─", ">|||||###:_.-=+*%>~<>-x>$<>+|+-")
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,8 @@ class Layout:
             position = len(moment.tokens) - 1 if moment.shown is None else moment.shown.position
             rows = candidates.likely(moment, width, side_by_side=width >= _SIDE_BY_SIDE)
             yield Section(f"pos {position}", 5, rows, least=min(2, len(rows)))
+        heat = candidates.strip(moment, width)
+        yield Section("tokens", 10, heat, least=len(heat))
         if scene.is_ban:
             yield Section("ban", 3, sections.ban(moment, width) or [[]])
             yield Section("undone", 4, sections.history(moment, width, _HISTORY_ROWS))

@@ -34,12 +34,31 @@ class Token:
         data: Its bytes.
         offset: Bytes of the text before it.
         forced: Whether nothing else could stand there.
+        probability: That of the token where it was chosen; ``None`` if it is not told, or nothing else could stand there.
+        removed: The probability that the mask took there; ``None`` if it is not told.
     """
 
     token_id: int
     data: bytes
     offset: int
     forced: bool
+    probability: float | None = None
+    removed: float | None = None
+
+    @classmethod
+    def of(cls, event: TokenChosen, offset: int) -> Token:
+        """Make the token of an event, with a number of bytes before it."""
+        removed = None if event.forced or event.outlook is None else event.outlook.removed
+        return cls(event.token_id, event.data, offset, event.forced, _probability_of(event), removed)
+
+
+def _probability_of(event: TokenChosen) -> float | None:
+    """With which it was drawn; of a greedy choice the model's own among the tokens that may stand there."""
+    if event.forced:
+        return None
+    if event.probability is not None or event.outlook is None:
+        return event.probability
+    return next((one.after for one in event.outlook.after if one.token_id == event.token_id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +281,7 @@ class Moment:
 
     def _chosen(self, event: TokenChosen) -> None:
         self._cut(event.position)
-        self.tokens.append(Token(event.token_id, event.data, self.length, event.forced))
+        self.tokens.append(Token.of(event, self.length))
         if not self.states:
             self._add_state(str(event.state))
         self._add_state(str(event.next_state) if event.described is None else event.described)
