@@ -255,11 +255,13 @@ def chosen(
 def strip_of(view: LiveView, width: int = 100) -> list[str]:
     """The rows of the strip, without edge and label."""
     rows = plain_of(view, width).split("\n")
-    return [row.lstrip("│╭╰ ").removeprefix("tokens").strip() for row in rows if re.search("[%?-] (likely|masked) ", row)]
+    return [
+        row.lstrip("│╭╰ ").removeprefix("tokens").strip() for row in rows if re.search("[%?-] (likely|masked) ", row)
+    ]
 
 
 def test_each_token_has_its_probability_and_what_the_mask_took() -> None:
-    """Eighths of a row, rounded up: a greedy choice has the model's share among the allowed, a drawn token its own."""
+    """Eighths of a row, rounded up: a greedy choice has the model's share among the allowed tokens."""
     view = LiveView(Scene("", "m", 9, pattern="x+"))
     for position, (after, removed) in enumerate([(0.05, 0.0), (0.25, 0.6), (0.5, 0.0004), (1.0, 0.001)]):
         view.show(chosen(position, after=after, removed=removed), 0)

@@ -25,12 +25,12 @@ from tests.support.command.browser import Browser
 from tests.support.models.gated import Gated
 from tests.support.models.scripted import preferring
 from tests.support.models.thinking import Thinker
-from tests.support.pages import check_looks, step_of, text_of, texts_at_steps
+from tests.support.pages import check_looks, faint_texts, step_of, text_of, texts_at_steps
 from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 from tests.support.traces import Run, runs, write_runs
 
-from sfgen import Vocabulary
+from sfgen import TokenChosen, Vocabulary
 from sfgen.ban import split_words
 from sfgen.protocols import Model
 from sfgen.serve import app
@@ -233,7 +233,8 @@ def test_any_run_is_shown_as_on_the_page_of_its_trace(
         )
         found = _as_numbers(found)
         assert found["tried"] == expected["tried"]
-        for name in ("kind", "node", "passes", "saved", "rollbacks", "undone", "held", "open", "thought"):
+        for name in ("kind", "node", "passes", "saved", "rollbacks", "undone", "held", "open", "thought",
+                     "probability", "removed"):  # fmt: skip
             assert found["steps"][name] == expected["steps"][name], name
         for one, other in zip(found["steps"]["struck"], expected["steps"]["struck"], strict=True):
             assert (one and (one[0], found["strings"][int(one[1])])) == (
@@ -538,7 +539,43 @@ def test_it_fits_a_narrow_screen_in_light_and_dark(dark: bool, server: Running, 
         browser.evaluate(f"document.querySelectorAll('#try details')[{details}].open = true")
     write(browser)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    assert faint_texts(browser) == []
     check_looks(browser, "byId('prompt')", dark=dark)
+
+
+@needs("chromium")
+@pytest.mark.parametrize("still", [False, True])
+def test_who_wants_no_motion_sees_the_text_as_it_comes(
+    still: bool, server: Running, shown: Callable[..., Browser]
+) -> None:
+    browser = shown(server, prompt="Once upon a time", tokens=12)
+    browser.screen(1280, still=still)
+    browser.evaluate(
+        "{ window.played = []; new MutationObserver(() => played.push(byId('play').ariaLabel))"
+        ".observe(byId('play'), { attributeFilter: ['aria-label'] }); }"
+    )
+    write(browser)
+    assert ("Pause" in browser.evaluate("played")) is not still
+    assert str(step_of(browser)) == browser.evaluate("byId('step').max")
+
+
+@needs("chromium")
+def test_each_token_has_its_probability(server: Running, shown: Callable[..., Browser]) -> None:
+    browser = shown(server, prompt="In our shop: ", kind="regex", constraint="about [0-9] (EUR|USD)", seed=3)
+    write(browser)
+    chosen = [event for _, event in recording_of(server, browser).events if isinstance(event, TokenChosen)]
+    labels = browser.evaluate("[...document.querySelectorAll('.cell')].map((cell) => cell.ariaLabel)")
+    assert len(labels) == len(chosen)
+    assert any(event.forced for event in chosen)
+    for label, event in zip(labels, chosen, strict=True):
+        if event.forced:
+            assert label.endswith(": jump-forward, nothing else could stand there")
+        else:
+            assert event.probability is not None
+            assert float(label.partition("probability ")[2].partition(" %")[0]) / 100 == pytest.approx(
+                event.probability, abs=6e-4
+            )
+            assert ", the mask took " in label
 
 
 @needs("chromium")

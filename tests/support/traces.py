@@ -25,11 +25,12 @@ from sfgen import (
     ThoughtReleased,
     TokenChosen,
     load_model,
+    read_trace,
     stream,
 )
 from sfgen.decoding import BlockClosed, Candidate, Outlook, PrefixScored, TokenLogprob, Watch
 from sfgen.errors import SfgenError
-from sfgen.trace import TraceFile, tracing
+from sfgen.trace import Failure, Recording, TraceFile, tracing
 from sfgen.trace.lines import Scene
 from sfgen_cli.live.view import LiveView
 
@@ -46,6 +47,9 @@ LOGARITHMS = st.one_of(st.floats(-1e300, 0), st.just(-5e-324))
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 NO = st.none()
 PLAIN = st.text(max_size=4)
+
+TRACES = Path(__file__).parents[1] / "data" / "traces"
+"""Traces that were written by sfgen as it was once."""
 
 Run = tuple[Scene, list[tuple[float, Event]], SfgenError | None]
 
@@ -167,6 +171,19 @@ def runs(draw: DrawFn) -> Run:
     error = SfgenError(draw(TEXTS), details=draw(WORDS), hint=draw(TEXTS)) if end == "failed" else None
     seconds = draw(st.lists(st.integers(0, 10**6), min_size=len(events), max_size=len(events)))
     return scene, [(time / 10**6, event) for time, event in zip(sorted(seconds), events, strict=True)], error
+
+
+def recordings_of(*made: Run) -> list[Recording]:
+    """What a trace of some runs would be read as."""
+    return [
+        Recording(number, scene, events, None if error is None else Failure(error.message))
+        for number, (scene, events, error) in enumerate(made)
+    ]
+
+
+def old_trace(name: str) -> list[Recording]:
+    """The samples of a trace in ``TRACES``."""
+    return list(read_trace(TRACES / f"{name}.jsonl").recordings)
 
 
 def write_runs(path: Path, written: Sequence[Run]) -> None:

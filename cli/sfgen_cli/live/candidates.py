@@ -1,4 +1,4 @@
-"""What the model finds likely: a table of candidates at one position, before and after the mask, and all tokens' shares.
+"""What the model finds likely: the candidates at one position, before and after the mask, and each token's share.
 
 A candidate may stay allowed although its text is a banned word so far. It keeps its share in the table, and yet it may
 lose against a less likely token, since what would end the word is forbidden behind it.

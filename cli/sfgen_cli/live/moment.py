@@ -34,7 +34,7 @@ class Token:
         data: Its bytes.
         offset: Bytes of the text before it.
         forced: Whether nothing else could stand there.
-        probability: That of the token where it was chosen; ``None`` if it is not told, or nothing else could stand there.
+        probability: How likely it was; ``None`` if that is not told, or nothing else could stand there.
         removed: The probability that the mask took there; ``None`` if it is not told.
     """
 

@@ -131,6 +131,7 @@ class _Sample:
             ban=self._number(_sentence(sections.ban(moment, _WIDTH)) if moment.scene.is_ban else ""),
             struck=None if struck is None else [struck.position, self._number(struck.text)],
             thought=self._thought(),
+            **self._heat(kind),
             **self._table(),
         )
 
@@ -180,6 +181,13 @@ class _Sample:
         if start is None:
             return _ALL_IS_THOUGHT
         return units(self._moment.data[:start].decode("utf-8", "replace")) if start else 0
+
+    def _heat(self, kind: str) -> dict[str, Any]:
+        """How likely the token of a step was, and what the mask took; nothing of a step that writes none."""
+        if kind != "token":
+            return {"probability": None, "removed": None}
+        token = self._moment.tokens[-1]
+        return {"probability": token.probability, "removed": token.removed}
 
     def _table(self) -> dict[str, Any]:
         """The candidates that are looked at: those of the last forward pass, or of the one that comes next."""

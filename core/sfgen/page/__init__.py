@@ -2,8 +2,8 @@ r"""Pages of one file that fetch nothing, and the parts in which a run is seen s
 
 A page is put together of a template, styles and scripts. Its policy lets its own style and script run and no others,
 whatever stands in the texts. The parts of a run are ``page.css``, ``key.html`` (the marks of tokens), ``timeline.html``
-(the controls) and the scripts of ``RUN``: ``panel.js`` shows one sample, ``tree.js`` its tried continuations, and
-``timeline.js`` goes from step to step. A sample may grow while it is shown.
+(the controls) and the scripts of ``RUN``: ``panel.js`` shows one sample, ``strip.js`` how likely its tokens were,
+``tree.js`` its tried continuations, and ``timeline.js`` goes from step to step. A sample may grow while it is shown.
 
 >>> page = Page.of("<style>{{style}}</style>{{title}}<script>{{script}}</script>", ["b{}"], ["f()"], title="{{style}}")
 >>> print(page.document)
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-RUN = ("panel.js", "tree.js", "timeline.js")
+RUN = ("panel.js", "strip.js", "tree.js", "timeline.js")
 """The scripts that show a run, in their order."""
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")

@@ -32,6 +32,10 @@ function counted(number, what, plural = what + "s") {
   return number.toLocaleString("en") + " " + (number === 1 ? what : plural);
 }
 
+function quoted(text) {
+  return "'" + text.replaceAll("\n", "\\n") + "'";
+}
+
 class Panel {
   constructor(sample, goTo) {
     this.sample = sample;
@@ -60,6 +64,7 @@ class Panel {
   // Take the steps that have come to the sample.
   grow() {
     this.readVisits();
+    if (this.strip) this.strip.grow();
     const { rollbacks, end } = this.sample;
     if (!rollbacks.length || (this.tree && !end && (rollbacks.length === this.tree.count || rollbacks.length > GROWING))) return;
     const tree = new Tree(this);
@@ -103,14 +108,15 @@ class Panel {
       this.figures.append(box);
     }
     this.candidates = make("section", "candidates");
-    this.candidates.setAttribute("aria-label", "Candidates");
+    this.candidates.setAttribute("aria-label", "Candidates, sample " + sample.number);
     this.end = make("section", "end");
+    this.strip = null; // made when the sample is first shown: a trace may have many
     this.tree = sample.rollbacks.length ? new Tree(this) : null;
     const left = make("div", "column");
-    left.append(this.said, this.textBox, this.ban, this.where, this.end);
-    const right = make("div", "column");
-    right.append(this.figures, this.candidates);
-    this.element.append(left, right);
+    left.append(make("h3", "heard", "Text"), this.said, this.textBox, this.ban, this.where, this.end);
+    this.right = make("div", "column");
+    this.right.append(this.figures, this.candidates);
+    this.element.append(left, this.right);
     if (this.tree) this.element.append(this.tree.element);
   }
 
@@ -159,7 +165,16 @@ class Panel {
     this.showFigures(step);
     this.showCandidates(step);
     this.showEnd(step);
+    if (!this.strip) this.right.after((this.strip = new Strip(this)).element);
+    this.strip.show(step);
     if (this.tree) this.tree.show(step);
+  }
+
+  // What a screen reader says of a step.
+  heard(step) {
+    if (this.strip.speaks(step)) return "";
+    const cell = this.strip.cellOf.get(step);
+    return cell ? this.strip.words(cell) : this.sentence(step).replace("↶", "rollback:").replace("⇥ ", "").replaceAll(" · ", ", ");
   }
 
   sentence(step) {

@@ -27,6 +27,7 @@ class Timeline {
     this.panels = samples.map((sample) => new Panel(sample, (step) => this.go(step)));
     this.last = Math.max(...this.panels.map((panel) => panel.last));
     this.step = 0;
+    this.staysLast = false;
     this.buildChoice();
     byId("samples").replaceChildren(...this.panels.map((panel) => panel.element));
     byId("step").max = this.last;
@@ -100,15 +101,21 @@ class Timeline {
       this.play(false);
       this.staysLast = step >= this.last;
     }
+    byId("said").setAttribute("aria-live", isPlayed ? "off" : "polite"); // nobody can listen so fast
     this.step = Math.max(0, Math.min(this.last, step));
     for (const panel of this.chosen) panel.show(this.step);
     const where = "step " + this.step + " of " + this.last;
     byId("step").value = this.step;
     byId("step").setAttribute("aria-valuetext", where);
     byId("count").textContent = where;
-    const one = this.chosen.length === 1 ? this.chosen[0] : null;
-    byId("said").textContent = one ? one.sentence(one.step) : where;
+    byId("said").textContent = this.heard();
     this.drawMap();
+  }
+
+  heard() {
+    const said = this.chosen.map((panel) => panel.heard(panel.step));
+    if (said.length < 2) return said.join("");
+    return this.chosen.map((panel, index) => "Sample " + panel.sample.number + ": " + said[index]).join(" ");
   }
 
   play(on) {
@@ -116,7 +123,7 @@ class Timeline {
     this.timer = null;
     byId("play").textContent = on ? "❚❚" : "▶";
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
-    byId("said").setAttribute("aria-live", on ? "off" : "polite"); // nobody can listen so fast
+    byId("said").setAttribute("aria-live", on ? "off" : "polite");
     if (!on) {
       this.onRest();
       return;
@@ -183,7 +190,8 @@ class Timeline {
     const draw = (step, colour) => {
       context.fillStyle = style.getPropertyValue(colour);
       const left = Math.floor(step * width);
-      context.fillRect(left, top, Math.max(1, Math.floor((step + 1) * width) - left), height);
+      const drawn = Math.ceil(height * (colour === "--back" ? 1 : colour === "--line" ? 0.4 : 0.7)); // they differ without colours, too
+      context.fillRect(left, top + height - drawn, Math.max(1, Math.floor((step + 1) * width) - left), drawn);
     };
     kind.forEach((name, step) => draw(step, colours[name] || "--line"));
     kind.forEach((name, step) => name === "back" && draw(step, "--back")); // where many steps share a pixel

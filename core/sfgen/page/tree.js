@@ -18,7 +18,7 @@ class Tree {
     this.items = []; // in the order in which they are made; each with the first step that shows it
     this.itemOf = parents.map(() => null);
     this.element = make("section", "tree");
-    this.element.setAttribute("aria-label", "Tried continuations");
+    this.element.setAttribute("aria-label", "Tried continuations, sample " + panel.sample.number);
     const last = panel.last;
     const counts = counted(panel.steps.rollbacks[last], "rollback") + " of " + counted(panel.steps.undone[last], "token");
     this.element.append(make("h3", "", "Tried continuations"), make("p", "note", counts), this.build());

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-KEYS = {" ": ("Space", 32), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("ArrowRight", 39), "End": ("End", 35),
+KEYS = {" ": ("Space", 32), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("ArrowRight", 39),
+        "ArrowUp": ("ArrowUp", 38), "ArrowDown": ("ArrowDown", 40), "End": ("End", 35),
         "Home": ("Home", 36), "PageDown": ("PageDown", 34), "PageUp": ("PageUp", 33), "Tab": ("Tab", 9),
         "r": ("KeyR", 82), "Enter": ("Enter", 13), "Escape": ("Escape", 27)}  # fmt: skip
 """By the name of a key in the page: its place on the keyboard, and its number."""
@@ -28,6 +29,7 @@ _PATIENCE = 60.0  # seconds
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--mute-audio"),
     *("--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
+    *("--disable-quic", "--disable-component-update", "--disable-sync"),
 )
 
 

@@ -133,7 +133,8 @@ function take(line) {
   byId("outcome").textContent = "Writing …";
   timeline.isGrowing = true;
   timeline.load([run.sample]);
-  timeline.play(true);
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) timeline.staysLast = true;
+  else timeline.play(true);
   const { top } = byId("samples").getBoundingClientRect();
   if (top > innerHeight / 2) byId("outcome").scrollIntoView();
 }

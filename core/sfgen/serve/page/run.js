@@ -11,7 +11,7 @@ const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 const ALL_IS_THOUGHT = -1;
 const COLUMNS = ["kind", "node", "says", "seconds", "passes", "saved", "rollbacks", "undone", "state", "expected", "marks",
-  "held", "open", "ban", "struck", "thought", "table", "chosen", "past", "why"];
+  "held", "open", "ban", "struck", "thought", "table", "chosen", "past", "why", "probability", "removed"];
 
 function bytesOf(value) {
   return typeof value === "string" ? ENCODER.encode(value) : Uint8Array.from(value.hex.match(/../g) || [], (pair) => parseInt(pair, 16));
@@ -32,10 +32,6 @@ function isHalf(data) {
   } catch {
     return false;
   }
-}
-
-function quoted(text) {
-  return "'" + text.replaceAll("\n", "\\n") + "'";
 }
 
 class Run {
@@ -112,6 +108,7 @@ class Run {
     const allowed = line.allowed.toLocaleString("en") + " of " + this.scene.vocabulary_size.toLocaleString("en") + " allowed";
     said.push((line.forced ? "jump-forward, " : "") + allowed);
     if (line.probability !== null) said.push("drawn with " + percent(line.probability));
+    this.likely = line.forced ? [null, null] : [probabilityOf(line), line.outlook?.removed ?? null];
     return [line.forced ? "forced" : "token", said.join(" · ")];
   }
 
@@ -240,8 +237,9 @@ class Run {
   addStep(kind, said, seconds) {
     const [state, expected] = this.where();
     const past = this.asked !== null && (kind === "back" || this.asked.position !== this.tokens.length - 1);
+    const [probability, removed] = kind === "token" ? this.likely : [null, null];
     const step = {
-      kind, seconds, past, state: this.number(state), expected: this.number(expected), marks: null, thought: this.thought, why: 0,
+      probability, removed, kind, seconds, past, state: this.number(state), expected: this.number(expected), marks: null, thought: this.thought, why: 0,
       node: this.tip, says: this.number(said), passes: this.passes, saved: this.saved,
       rollbacks: this.sample.rollbacks.length, undone: this.undone, held: this.held, open: this.open, ban: this.number(this.ban()),
       struck: this.struck && [this.struck.position, this.number(this.struck.text)],
@@ -274,6 +272,12 @@ class Run {
     const took = this.number("after the mask, which took " + percent(outlook.removed));
     return this.sample.tables.push({ position, took, ids, rows: [...rows.values()], before: among(outlook.before), after: among(outlook.after) }) - 1;
   }
+}
+
+// With which a token was drawn; of a greedy choice the model's own among the tokens that may stand there.
+function probabilityOf({ probability, outlook, token_id }) {
+  if (probability !== null || !outlook) return probability;
+  return outlook.after.find((one) => one.token_id === token_id)?.after ?? null;
 }
 
 function bytesOfAll(tokens) {
