@@ -36,6 +36,7 @@ from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook
 from sfgen.decoding.events import FinishReason
 from sfgen.errors import SfgenError
 from sfgen.trace.lines import Scene
+from sfgen_cli.live import candidates as live_candidates
 from sfgen_cli.live import sections
 from sfgen_cli.live.following import Following
 from sfgen_cli.live.moment import Moment, Token
@@ -300,6 +301,20 @@ def test_a_long_strip_ends_at_the_last_token_and_moves_on_in_blocks() -> None:
         assert "▁▂▃▄▅▆▇█"[position % 8] == shown[-1][-1]
     assert max(map(len, shown)) < 100
     assert sum(not later.startswith(before) for before, later in pairwise(shown)) == 4
+
+
+@pytest.mark.parametrize("height", range(4, 30))
+def test_the_strip_takes_no_row_from_what_was_there_before(height: int) -> None:
+    """All that is shown without it is shown with it."""
+    view = LiveView(Scene("Well: ", "m", 9, pattern="(yes|no)+" * 20), hint="any key")
+    view.show(chosen(0, after=0.5), 0)
+    rows = plain_of(view, 60, height).split("\n")
+    with_strip = [row for row in rows if re.search("[%?-] (likely|masked) ", row) is None]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_candidates, "strip", lambda moment, width: [])
+        without = plain_of(view, 60, height).split("\n")
+    assert [row[2:] for row in with_strip] == [row[2:] for row in without]  # the edge is another one
+    assert len(rows) - len(without) in (0, 2)
 
 
 def test_the_strip_needs_no_colour_and_no_unicode() -> None:

@@ -560,8 +560,11 @@ def test_who_wants_no_motion_sees_the_text_as_it_comes(
 
 
 @needs("chromium")
-def test_each_token_has_its_probability(server: Running, shown: Callable[..., Browser]) -> None:
-    browser = shown(server, prompt="In our shop: ", kind="regex", constraint="about [0-9] (EUR|USD)", seed=3)
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_each_token_has_its_probability(temperature: int, server: Running, shown: Callable[..., Browser]) -> None:
+    """With which it was drawn; of a greedy choice the model's own among the tokens that may stand there."""
+    settings = {"prompt": "In our shop: ", "kind": "regex", "constraint": "about [0-9] (EUR|USD)", "seed": 3}
+    browser = shown(server, temperature=temperature, **settings)
     write(browser)
     chosen = [event for _, event in recording_of(server, browser).events if isinstance(event, TokenChosen)]
     labels = browser.evaluate("[...document.querySelectorAll('.cell')].map((cell) => cell.ariaLabel)")
@@ -571,10 +574,10 @@ def test_each_token_has_its_probability(server: Running, shown: Callable[..., Br
         if event.forced:
             assert label.endswith(": jump-forward, nothing else could stand there")
         else:
-            assert event.probability is not None
-            assert float(label.partition("probability ")[2].partition(" %")[0]) / 100 == pytest.approx(
-                event.probability, abs=6e-4
-            )
+            assert event.outlook is not None
+            share = event.outlook.after[0].after if temperature == 0 else event.probability
+            told = float(label.partition("probability ")[2].partition(" %")[0]) / 100
+            assert told == pytest.approx(share, abs=6e-4)
             assert ", the mask took " in label
 
 

@@ -7,7 +7,7 @@ once before while the size stays, so that nothing below it jumps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
@@ -39,6 +39,7 @@ class Section:
         rows: What it says.
         least: With fewer rows it is left out.
         keeps_last: Cut at its beginning, not at its end.
+        is_spare: It gets what all rows of the others leave, or nothing.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Section:
     rows: list[Row]
     least: int = 1
     keeps_last: bool = False
+    is_spare: bool = False
 
 
 class Layout:
@@ -107,8 +109,7 @@ class Layout:
             position = len(moment.tokens) - 1 if moment.shown is None else moment.shown.position
             rows = candidates.likely(moment, width, side_by_side=width >= _SIDE_BY_SIDE)
             yield Section(f"pos {position}", 5, rows, least=min(2, len(rows)))
-        heat = candidates.strip(moment, width)
-        yield Section("tokens", 10, heat, least=len(heat))
+        yield Section("tokens", 10, candidates.strip(moment, width), is_spare=True)
         if scene.is_ban:
             yield Section("ban", 3, sections.ban(moment, width) or [[]])
             yield Section("undone", 4, sections.history(moment, width, _HISTORY_ROWS))
@@ -121,7 +122,7 @@ class Layout:
         key = f"{section.rank} {section.name.partition(' ')[0]}"
         most = self._most[key] = max(len(section.rows), self._most.get(key, 0))
         missing: list[Row] = [[] for _ in range(most - len(section.rows))]
-        return Section(section.name, section.rank, section.rows + missing, section.least, section.keeps_last)
+        return replace(section, rows=section.rows + missing)
 
 
 def _given(found: list[Section], room: int) -> list[int]:
@@ -129,7 +130,7 @@ def _given(found: list[Section], room: int) -> list[int]:
     given = [0] * len(found)
     by_rank = sorted(range(len(found)), key=lambda place: found[place].rank)
     for place in by_rank:
-        if found[place].least <= room:
+        if not found[place].is_spare and found[place].least <= room:
             given[place] = found[place].least
             room -= found[place].least
     for place in by_rank:
@@ -137,6 +138,10 @@ def _given(found: list[Section], room: int) -> list[int]:
             more = min(room, len(found[place].rows) - given[place])
             given[place] += more
             room -= more
+    for place in by_rank:
+        if found[place].is_spare and len(found[place].rows) <= room:
+            given[place] = len(found[place].rows)
+            room -= given[place]
     return given
 
 
