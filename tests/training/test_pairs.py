@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from random import Random
 from typing import Any
@@ -177,10 +178,10 @@ def rows_of(pair: Pair) -> list[Any]:
     """What sqlite makes of a query over an empty table with the columns that the prompt names."""
     described = pair.prompt.partition("\n")[0].removeprefix("Table ")
     table, *columns = re.findall(r"\w+", described)
-    connection = sqlite3.connect(":memory:")
     listed = ", ".join(f'"{column}"' for column in columns)
-    connection.execute(f'CREATE TABLE "{table}" ({listed})')
-    return connection.execute(pair.answer).fetchall()
+    with closing(sqlite3.connect(":memory:")) as connection:  # from Python 3.13 on one that is left open is told of
+        connection.execute(f'CREATE TABLE "{table}" ({listed})')
+        return connection.execute(pair.answer).fetchall()
 
 
 HELD_BACK_OF: dict[tuple[str, ...], list[str]] = {
