@@ -287,7 +287,9 @@ class Constraints:
             SfgenError: It cannot be read or compiled.
         """
         judged: Future[SfgenError | CompiledForm]
-        pool = await asyncio.shield(self._pool(is_large))
+        begun = self._pool(is_large)
+        await asyncio.wait([begun])  # not a shield: from Python 3.14 on that tells on stderr of what fails behind it
+        pool = begun.result()
         if self._is_closed:
             raise Stopping
         judged = pool.schedule(judges, args=given, timeout=self._seconds)
