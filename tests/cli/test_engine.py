@@ -65,8 +65,8 @@ def test_files_and_the_prompt(sfgen: Sfgen, tmp_path: Path) -> None:
 
 
 NO_MEANING = {
-    "no pattern": ([], "--engine says how a pattern is followed"),
-    "free text with fast": (["--engine", "fast", "Hello"], "--engine says how a pattern is followed"),
+    "no pattern": ([], "--engine needs a pattern"),
+    "free text with fast": (["--engine", "fast", "Hello"], "--engine needs a pattern"),
     "a saved index": (["--index", "my.safetensors"], "--index cannot be used together"),
     "another engine": (["-r", FLOAT, "--engine", "slow"], "slow"),
 }

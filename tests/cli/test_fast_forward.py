@@ -55,4 +55,4 @@ def test_a_trace_tells_what_was_forced(sfgen: Sfgen, tmp_path: Path) -> None:
 def test_without_a_pattern_it_has_no_meaning(sfgen: Sfgen) -> None:
     done = sfgen("gen", "--no-fast-forward", "Hello")
     assert (done.code, done.out) == (2, "")
-    assert "--no-fast-forward says how a pattern is followed" in done.err
+    assert "--no-fast-forward needs a pattern" in done.err
