@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -110,20 +110,23 @@ def strip(moment: Moment, width: int) -> list[Row]:
         return []
     if all(token.probability is None for token in tokens) and not all(token.forced for token in tokens):
         return [fitted_row([(_NOT_TOLD, "dim")], width)]
-    rows = [_strip_row(tokens, [token.probability for token in tokens], "likely", "cyan", width)]
+    rows = [_strip_row(tokens, lambda token: token.probability, "likely", "cyan", width)]
     if moment.scene.is_constrained:
-        rows.append(_strip_row(tokens, [token.removed for token in tokens], "masked", _FORBIDDEN, width))
+        rows.append(_strip_row(tokens, lambda token: token.removed, "masked", _FORBIDDEN, width))
     return rows
 
 
-def _strip_row(tokens: Sequence[Token], shares: Sequence[float | None], what: str, style: str, width: int) -> Row:
+def _strip_row(
+    tokens: Sequence[Token], share_of: Callable[[Token], float | None], what: str, style: str, width: int
+) -> Row:
     """The last shares as heights, as many as there is room for."""
-    last = "-" if tokens[-1].forced else "?" if shares[-1] is None else percent(shares[-1])
+    share = share_of(tokens[-1])
+    last = "-" if tokens[-1].forced else "?" if share is None else percent(share)
     row: Row = [(f"{last:>7} {what} ", "")]
     room = max(1, width - columns(row[0][0]))
     first = -(-max(0, len(tokens) - room) // _BLOCK) * _BLOCK if room > _BLOCK else max(0, len(tokens) - room)
-    for forced, together in groupby(zip(tokens[first:], shares[first:], strict=True), key=lambda one: one[0].forced):
-        heights = "".join(_MARK if forced else _height(share) for _, share in together)
+    for forced, together in groupby(tokens[first:], key=lambda token: token.forced):
+        heights = "".join(_MARK if forced else _height(share_of(token)) for token in together)
         row.append((heights, _FORCED if forced else style))
     return row
 

@@ -257,9 +257,8 @@ class _Intersections:
     """Intersections of two masks, with a cache of the last ones: equal arguments give the same object."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], tuple[Mask, Mask, Mask]] = (
-            OrderedDict()
-        )  # holds the masks, so that their ids stay valid
+        # It holds the masks, so that their ids stay valid.
+        self._kept: OrderedDict[tuple[int, int], tuple[Mask, Mask, Mask]] = OrderedDict()
 
     def of(self, mask: Mask, other: Mask) -> Mask:
         """Return the tokens in both masks, in the length of the first; the second must not be shorter."""

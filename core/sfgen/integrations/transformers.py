@@ -291,9 +291,8 @@ class RowTracker:
         for key, before in parents.items():
             parent = self._rows[before]
             children[before] -= 1
-            rows[key] = self._after(
-                parent, tokens[key], fork=children[before] > 0
-            )  # the last child takes the guide of its parent
+            # The last child takes the guide of its parent.
+            rows[key] = self._after(parent, tokens[key], fork=children[before] > 0)
             went_on |= parent.stage is not Stage.OPEN or rows[key].stage is not Stage.STRAYED
         if not went_on:  # no row has got an allowed token: these are new prompts, one token longer than the rows
             return self._begin(input_ids)

@@ -336,9 +336,8 @@ class Server:
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
                 clean = await self._without_banned(before, wish, index, banned)
-            is_told_whole = not (
-                body.stream or is_traced
-            )  # nothing is released before the end, so that everything can be taken back
+            # Nothing is released before the end then, so that everything can be taken back.
+            is_told_whole = not (body.stream or is_traced)
             config = wish.config | {"index": index, "banned": banned, "hold": is_told_whole}
             if thought is not None:
                 config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}

@@ -126,9 +126,7 @@ class RunningText:
         self._has_told = asyncio.Event()
         self._is_waking = False  # whether the listener was woken and has not yet taken the events
         self._is_left = threading.Event()
-        self._wary = (
-            _FIRST if getattr(loop, "constrained", True) else 0
-        )  # the number of next steps that another thread makes
+        self._wary = _FIRST if getattr(loop, "constrained", True) else 0  # next steps that another thread makes
         self._awaited: Future[Step | None] | None = None  # the current one of these steps, until it is done
 
     async def events(self) -> AsyncIterator[Event]:

@@ -66,9 +66,8 @@ def _functions() -> tuple[Any, Any] | None:
     """Find the functions that get and set the threads of numpy's OpenBLAS."""
     numpy: Any = np
     try:  # numpy does not document where its compiled part lies
-        library = ctypes.CDLL(
-            numpy._core._multiarray_umath.__file__
-        )  # also finds functions of the libraries that it depends on
+        # It also has the functions of the libraries that it depends on.
+        library = ctypes.CDLL(numpy._core._multiarray_umath.__file__)
     except (AttributeError, OSError):
         return None
     for name in _NAMES:
