@@ -117,12 +117,12 @@ def test_a_template_is_kept(sfgen: Sfgen, tmp_path: Path) -> None:
         (["gen", "--template", PERSON, "--regex", "a"], "--regex and --template cannot be used together"),
         (["gen", "--template", PERSON, "--engine", "fsm", "x"], "--engine fsm and --template cannot be used together"),
         (["gen", "--template", PERSON, "--stop", "a", "x"], "--stop cannot be used with"),
-        (["gen", "--template", PERSON, "--indent", "2", "x"], "--indent says how a schema is written"),
+        (["gen", "--template", PERSON, "--indent", "2", "x"], "--indent needs a schema"),
         (["gen", "--template", PERSON, "--scores", "x"], "--scores needs --choices"),
         (["gen", "--template", PERSON, "--strategy", "exact", "x"], "draws a whole text at one temperature"),
         (["index", "--template", PERSON, "--path", "x"], "--path and --template cannot be used together"),
         (["index", "--template", PERSON, "--state", "1"], "--state and --template cannot be used together"),
-        (["index", "--template", PERSON, "--format", "schema"], "--format schema shows a JSON Schema"),
+        (["index", "--template", PERSON, "--format", "schema"], "--format schema needs a schema"),
     ],
 )
 def test_what_has_no_meaning(sfgen: Sfgen, arguments: list[str], says: str) -> None:

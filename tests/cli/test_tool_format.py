@@ -145,7 +145,7 @@ def test_words_are_banned_in_calls(sfgen: Sfgen, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--tool-format", "hermes"], "there are none"),
+        (["--tool-format", "hermes"], "--tool-format needs --tools"),
         (["--tools", "FILE", "--tool-format", "herms"], "Did you mean hermes?"),
         (["--tools", "FILE", "--tool-format", "auto"], "Add --chat"),
         (["--tools", "FILE", "--tool-format", "hermes", "--indent", "2"], "the form says where lines end"),

@@ -117,7 +117,7 @@ def test_a_file_may_take_a_line_piece_by_piece() -> None:
 
 @pytest.mark.parametrize("room", [0, 100])
 def test_a_file_that_takes_no_more_is_told(room: int) -> None:
-    with pytest.raises(TraceError, match=r"^cannot write the trace: it takes nothing"):
+    with pytest.raises(TraceError, match=r"^cannot write the trace: it accepts no data"):
         TraceFile(Slow(room)).begin(SCENE)  # type: ignore[arg-type]
 
 

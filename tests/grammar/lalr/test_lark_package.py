@@ -184,7 +184,7 @@ REFUSED = {
         "start: A\nA: /(?i)a/\n",
         "the terminal A cannot be read: global flags",
         (2, 1),
-        "behind it",
+        "follow it",
     ),
     "a property": ("start: A\nA: /\\p{L}/\n", "the terminal A cannot be read: bad escape", (2, 1), "Python's re"),
     "declared": ("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition, and no ind", (1, 10), "Define"),

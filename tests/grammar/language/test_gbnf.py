@@ -133,7 +133,7 @@ def test_another_start() -> None:
     ("text", "says", "place"),
     [
         ('root ::= itm\nitem ::= "a"', "calls 'itm', which is no rule", (1, 10)),
-        ('# one\nroot ::= "a"\n  | "b"', "where a rule begins with its name", (3, 3)),
+        ('# one\nroot ::= "a"\n  | "b"', "a rule must begin with its name", (3, 3)),
         ('a ::= "b"', "there is no rule 'root'", None),
         ("", "there is no rule 'root'", None),
         (

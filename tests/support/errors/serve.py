@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.errors.case import Before, Case, files, raising
 
+import sfgen.serve
+
 _LONG_HOST = "a" * 80 + ".example"
 
 
@@ -30,6 +32,7 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is missing."""
+    monkeypatch.setattr(sfgen, "serve", sfgen.serve)  # importing it anew replaces this, too
     for name in [name for name in sys.modules if name.startswith("sfgen.serve")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fastapi", None)

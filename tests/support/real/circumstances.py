@@ -27,7 +27,7 @@ TALK = "We talk and listen, and then we talk and listen, and then we"
 TAPESTRY = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
 """Behind these prompts the model writes the same words again."""
 
-_DOCUMENTS = ("core/README.md", "cli/README.md", "README.md", "cli/guides/*.md")
+_DOCUMENTS = ("README.md", "core/README.md", "cli/README.md", "cli/guides/*.md")
 
 
 @functools.cache
