@@ -300,7 +300,7 @@ def test_a_fault_of_the_server_is_an_error_in_openais_form_without_what_it_was(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of the prompt Once")
 
-    monkeypatch.setattr(sys.modules["sfgen.serve.application"], "wish_of", broken)
+    monkeypatch.setattr(sys.modules["sfgen.serve.application"], "read_request", broken)
     with TestClient(app("uniform"), base_url="http://localhost") as client:
         answer = client.post(PATH, json=TEXT)
     error(answer, 500, "internal_error")

@@ -16,8 +16,8 @@ from sfgen.serve import app
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs
 from sfgen.serve.constraints import WithoutTokens
 from sfgen.serve.engine import SlowMask
-from sfgen.serve.neutral import HARMLESS, NEUTRAL, fault_of
-from sfgen.serve.wish import wish_of
+from sfgen.serve.generation_request import read_request
+from sfgen.serve.unsupported_fields import HARMLESS, NEUTRAL, fault_of
 
 Check = Callable[[dict[str, Any]], bool]
 Case = tuple[dict[str, Any], Check]
@@ -352,7 +352,7 @@ def test_an_error_in_a_constraint_shows_the_place(
 
 def test_a_slow_mask_is_the_constraint_s_fault() -> None:
     for field in ("grammar", "ebnf"):
-        assert wish_of(CompletionRequest.model_validate({field: GBNF})).field_of(SlowMask(1)) == field
+        assert read_request(CompletionRequest.model_validate({field: GBNF})).field_of(SlowMask(1)) == field
 
 
 def test_the_least_limit_is_told(tiny: TestClient) -> None:

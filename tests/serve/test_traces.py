@@ -37,7 +37,7 @@ def recordings(client: TestClient, **fields: Any) -> list[Recording]:
     return list(parse_trace(io.BytesIO(answer.content)).recordings)
 
 
-WISHES: list[dict[str, Any]] = [
+REQUESTS: list[dict[str, Any]] = [
     BAN,
     {"prompt": "Once ", "max_tokens": 20, "seed": 4},
     {"prompt": "Once ", "max_tokens": 30, "seed": 4, "sfgen": {"ban": ["a*", "the"], "strategy": "first-token"}},
@@ -55,10 +55,10 @@ def text_of(recording: Recording) -> str:
     return recording.result.text
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_the_texts_are_those_of_the_other_endpoints(client: TestClient, wish: dict[str, Any]) -> None:
-    choices = client.post("/v1/completions", json=wish).json()["choices"]
-    found = recordings(client, **wish)
+@pytest.mark.parametrize("body", REQUESTS, ids=str)
+def test_the_texts_are_those_of_the_other_endpoints(client: TestClient, body: dict[str, Any]) -> None:
+    choices = client.post("/v1/completions", json=body).json()["choices"]
+    found = recordings(client, **body)
     assert [each.sample for each in found] == [choice["index"] for choice in choices]
     assert [text_of(each) for each in found] == [choice["text"] for choice in choices]
     for each in found:
@@ -79,8 +79,8 @@ def test_each_token_has_its_likeliest_rivals_and_what_the_mask_took(client: Test
 
 def test_every_line_is_of_the_format_and_the_first_tells_what_is_asked_for(client: TestClient) -> None:
     judge = Draft202012Validator(schema())
-    wish = {"prompt": "x", "sfgen": {"schema": "name, age int", "ban": ["Ada"]}, "n": 2, "temperature": 0.5}
-    lines = client.post(PATH, json=wish).text.splitlines()
+    body = {"prompt": "x", "sfgen": {"schema": "name, age int", "ban": ["Ada"]}, "n": 2, "temperature": 0.5}
+    lines = client.post(PATH, json=body).text.splitlines()
     for line in lines:
         judge.validate(json.loads(line))
     first, second = (json.loads(line) for line in lines if "trace" in json.loads(line))
@@ -92,17 +92,17 @@ def test_every_line_is_of_the_format_and_the_first_tells_what_is_asked_for(clien
 
 
 def test_the_seed_that_was_drawn_writes_the_text_again(client: TestClient) -> None:
-    wish = {"prompt": "Once ", "max_tokens": 12}
-    (found,) = recordings(client, **wish)
-    (again,) = recordings(client, **wish, seed=found.scene.seed)
+    body = {"prompt": "Once ", "max_tokens": 12}
+    (found,) = recordings(client, **body)
+    (again,) = recordings(client, **body, seed=found.scene.seed)
     assert text_of(again) == text_of(found)
 
 
 def test_a_conversation_is_told_as_its_template_writes_it(chat_model: Model) -> None:
-    wish = {"messages": [{"role": "user", "content": "Hi!"}], "max_tokens": 4, "temperature": 0}
+    body = {"messages": [{"role": "user", "content": "Hi!"}], "max_tokens": 4, "temperature": 0}
     with TestClient(app({"chat": chat_model}), base_url="http://localhost") as client:
-        (found,) = recordings(client, **wish)
-        answer = client.post("/v1/chat/completions", json=wish).json()
+        (found,) = recordings(client, **body)
+        answer = client.post("/v1/chat/completions", json=body).json()
     assert text_of(found) == answer["choices"][0]["message"]["content"]
     assert found.scene.prompt == "Hi!"
     assert found.scene.rendered is not None

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sfgen import Vocabulary, load_model
-from sfgen.serve import app, beside, warm
+from sfgen.serve import app, request_threads, warm
 from sfgen.serve.constraints import Constraints
 
 APP = importlib.import_module("sfgen.serve.application")
@@ -151,11 +151,11 @@ def test_few_threads_work_on_requests() -> None:
             running -= 1
 
     async def main() -> None:
-        await asyncio.gather(*(beside.beside(work) for _ in range(20)))
+        await asyncio.gather(*(request_threads.in_request_thread(work) for _ in range(20)))
 
     asyncio.run(main())
-    assert most == beside.THREADS
-    assert len(names) == beside.THREADS
+    assert most == request_threads.THREADS
+    assert len(names) == request_threads.THREADS
 
 
 def test_requests_are_worked_on_by_these_threads(monkeypatch: pytest.MonkeyPatch) -> None:

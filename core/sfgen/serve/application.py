@@ -39,21 +39,21 @@ from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.models.tool_forms import tool_form_of
 from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
-from sfgen.serve.beside import beside
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
+from sfgen.serve.generation_request import GenerationRequest, read_request
 from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
 from sfgen.serve.refusals import refused_address, refused_types
 from sfgen.serve.replies import Choice, Reply, Stream, chunk_lines, error_body, read_all, status_of, usage_of
+from sfgen.serve.request_threads import in_request_thread
 from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
 from sfgen.serve.thoughts import Thought, conversation, thought_before
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.serve.warm import warm
-from sfgen.serve.wish import Wish, wish_of
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
@@ -304,62 +304,66 @@ class Server:
             body = asked.chat
         elif is_traced:
             refuse_untraced(body)
-        wish = wish_of(body) if asked is None else asked.wish
+        request = read_request(body) if asked is None else asked.request
         if is_traced:
-            wish = replace(wish, config={**wish.config, "observe": True})
+            request = replace(request, config={**request.config, "observe": True})
         name = next(iter(self._models)) if body.model is None else self._known(body.model)
         if self._log_prompts:
             prompt = (
                 body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
             )
             _LOG.info("%s: %s", name, json_text(prompt))  # one line, without characters that control a terminal
-        model = self._models[name] if not wish.never else await beside(self._without_tokens, name, wish)
-        if wish.tools:
-            await beside(_refuse_untold, model, wish)
-        if wish.calling is not None:
-            form = await beside(tool_form_of, model)
-            wish = replace(wish, constraint=wish.calling.constraint(form), fields={**wish.fields, "index": "tools"})
+        model = (
+            self._models[name] if not request.never else await in_request_thread(self._without_tokens, name, request)
+        )
+        if request.tools:
+            await in_request_thread(_refuse_untold, model, request)
+        if request.calling is not None:
+            form = await in_request_thread(tool_form_of, model)
+            request = replace(
+                request, constraint=request.calling.constraint(form), fields={**request.fields, "index": "tools"}
+            )
         index = banned = None
         try:
-            if wish.constraint is not None:
-                index = await self._constraints.of(wish.constraint, vocabulary_of(model))
+            if request.constraint is not None:
+                index = await self._constraints.of(request.constraint, vocabulary_of(model))
         except SfgenError as error:
-            return _refusal(error, wish.fields.get("index"))
+            return _refusal(error, request.fields.get("index"))
         try:
-            if wish.ban is not None:
-                banned = await self._constraints.banned(wish.ban)
+            if request.ban is not None:
+                banned = await self._constraints.banned(request.ban)
         except SfgenError as error:
-            return _refusal(error, wish.field_of(error) or wish.fields["patterns"])
+            return _refusal(error, request.field_of(error) or request.fields["patterns"])
         try:
-            prompts, thought = await beside(self._prompts, name, model, body, wish, index, banned)
+            prompts, thought = await in_request_thread(self._prompts, name, model, body, request, index, banned)
             clean = {}
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
-                clean = await self._without_banned(before, wish, index, banned)
+                clean = await self._without_banned(before, request, index, banned)
             # Nothing is released before the end then, so that everything can be taken back.
             is_told_whole = not (body.stream or is_traced)
-            config = wish.config | {"index": index, "banned": banned, "hold": is_told_whole}
+            config = request.config | {"index": index, "banned": banned, "hold": is_told_whole}
             if thought is not None:
-                config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}
-            loops, prompt_tokens = await beside(self._loops, model, body, wish, prompts, config, clean)
+                config |= {"after": thought.end, "after_tokens": request.thought.most, "after_counts": True}
+            loops, prompt_tokens = await in_request_thread(self._loops, model, body, request, prompts, config, clean)
         except SfgenError as error:
-            return _refusal(self._without_path(error, name), wish.field_of(error))
+            return _refusal(self._without_path(error, name), request.field_of(error))
         seconds = self._limits.request_seconds, self._limits.mask_seconds
         texts = [RunningText(loop, *seconds, self.metrics.of_text(name)) for loop in loops]
         vocabulary = vocabulary_of(self._models[name])
         if is_traced:
-            scenes = await beside(scenes_of, name, vocabulary, body, wish, index, prompts, thought, loops)
+            scenes = await in_request_thread(scenes_of, name, vocabulary, body, request, index, prompts, thought, loops)
             self._engines[name].put(texts)
             return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
         reply = Reply(name, isinstance(body, ChatRequest)) if asked is None else ResponseReply(name, True, asked=asked)
         choices = []
-        calls = cast("ToolCalls", index.constraint) if index is not None and wish.calling is not None else None
+        calls = cast("ToolCalls", index.constraint) if index is not None and request.calling is not None else None
         for number, loop in enumerate(loops):
-            scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
+            scored = None if request.top_logprobs is None else loop.scored_tokens(request.top_logprobs)
             thinking = None if thought is None else loop
-            choices.append(Choice(reply, number, vocabulary, scored, calls, thinking, wish.thought.is_told))
+            choices.append(Choice(reply, number, vocabulary, scored, calls, thinking, request.thought.is_told))
         self._engines[name].put(texts)
-        told = partial(self._told, name=name, wish=wish)
+        told = partial(self._told, name=name, request=request)
         if body.stream and isinstance(reply, ResponseReply):
             return Stream(response_lines(reply, texts[0], choices[0], prompt_tokens, told), texts)
         if body.stream:
@@ -369,7 +373,7 @@ class Server:
             await read_all(texts, choices)
             return JSONResponse(reply.whole(choices, usage_of(prompt_tokens, choices)))
         except SfgenError as error:
-            return _refusal(self._without_path(error, name), wish.field_of(error))
+            return _refusal(self._without_path(error, name), request.field_of(error))
 
     def _without_path(self, error: SfgenError, name: str) -> SfgenError:
         """Replace the path of a model on this machine in an error by the name that clients use."""
@@ -378,9 +382,9 @@ class Server:
             error.message = error.message.replace(own, name)
         return error
 
-    def _told(self, error: SfgenError, name: str, wish: Wish) -> dict[str, Any]:
+    def _told(self, error: SfgenError, name: str, request: GenerationRequest) -> dict[str, Any]:
         """The error object for a failure in the middle of a stream."""
-        return error_body(self._without_path(error, name), wish.field_of(error))
+        return error_body(self._without_path(error, name), request.field_of(error))
 
     def _known(self, name: str) -> str:
         """Return the name of a model; refuse an unknown one."""
@@ -389,23 +393,23 @@ class Server:
             raise UnknownModel(f"there is no model {name!r:.60} here; there is {known}", "model", "model_not_found")
         return name
 
-    def _without_tokens(self, name: str, wish: Wish) -> Model:
+    def _without_tokens(self, name: str, request: GenerationRequest) -> Model:
         """A model without the tokens that a request bans."""
-        vocabulary, field = vocabulary_of(self._models[name]), wish.fields.get("never")
-        beyond = [token for token in wish.never if token >= len(vocabulary)]
+        vocabulary, field = vocabulary_of(self._models[name]), request.fields.get("never")
+        beyond = [token for token in request.never if token >= len(vocabulary)]
         if beyond:
             why = f"{beyond[0]} is banned, and the model has {len(vocabulary)} tokens"
             raise Refused(why, field, "invalid_value", f"Ids are from 0 to {len(vocabulary) - 1}.")
-        if not wish.never.isdisjoint(vocabulary.end_token_ids):
+        if not request.never.isdisjoint(vocabulary.end_token_ids):
             raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
-        return self._without(name, wish.never)
+        return self._without(name, request.never)
 
     def _prompts(
         self,
         name: str,
         model: Model,
         body: CompletionRequest | ChatRequest,
-        wish: Wish,
+        request: GenerationRequest,
         index: Index | None,
         banned: BannedWords | None,
     ) -> tuple[list[str | Sequence[int]], Thought | None]:
@@ -414,31 +418,31 @@ class Server:
         Raises:
             SfgenError: They are too many, too long, or none.
         """
-        self._refuse_long(model, body, wish)
-        prompts, most = _prompts_of(model, body, wish), self._limits.batch_size + self._limits.max_waiting
-        if len(prompts) * wish.samples > most:  # they would be refused however often the client asks
-            why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
-            raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
+        self._refuse_long(model, body, request)
+        prompts, most = _prompts_of(model, body, request), self._limits.batch_size + self._limits.max_waiting
+        if len(prompts) * request.samples > most:  # they would be refused however often the client asks
+            why = f"{len(prompts) * request.samples} texts are asked for at once, and the most is {most}"
+            raise Refused(why, "n" if request.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
         if not isinstance(body, ChatRequest):
             return prompts, None
-        is_call = index is not None and wish.calling is not None and not wish.calling.is_free
+        is_call = index is not None and request.calling is not None and not request.calling.is_free
         lead = cast("ToolCalls", index.constraint).form.lead if index is not None and is_call else None
-        thought = thought_before(self._models[name], cast("Sequence[int]", prompts[0]), wish, lead, banned)
+        thought = thought_before(self._models[name], cast("Sequence[int]", prompts[0]), request, lead, banned)
         return (prompts if thought is None else [thought.prompt]), thought
 
     async def _without_banned(
-        self, before: Sequence[str | Sequence[int]], wish: Wish, index: Index, banned: BannedWords
+        self, before: Sequence[str | Sequence[int]], request: GenerationRequest, index: Index, banned: BannedWords
     ) -> dict[bytes, Index | None]:
         """The constraint without banned words, for each text before it: a prompt, or the end of a thought.
 
         Raises:
             SfgenError: As ``Constraints.without``.
         """
-        assert wish.ban is not None
-        assert wish.constraint is not None
-        starts = await beside(_starts, index.vocabulary, before, banned)
+        assert request.ban is not None
+        assert request.constraint is not None
+        starts = await in_request_thread(_starts, index.vocabulary, before, banned)
         return {
-            before: await self._constraints.without(wish.constraint, wish.ban, start, index)
+            before: await self._constraints.without(request.constraint, request.ban, start, index)
             for before, start in starts.items()
         }
 
@@ -446,7 +450,7 @@ class Server:
         self,
         model: Model,
         body: CompletionRequest | ChatRequest,
-        wish: Wish,
+        request: GenerationRequest,
         prompts: Sequence[str | Sequence[int]],
         config: Mapping[str, Any],
         clean: Mapping[bytes, Index | None],
@@ -460,50 +464,52 @@ class Server:
         for prompt in prompts:
             ids = model.encode(prompt) if isinstance(prompt, str) else prompt
             prompt_tokens += len(ids)
-            limit = self._limit(model, ids, body, wish)
-            for sample in range(wish.samples):
+            limit = self._limit(model, ids, body, request)
+            for sample in range(request.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
                 asked = GenerationConfig(**{**config, **seed}, max_tokens=limit)
                 loops.append(loop_of(model, prompt, asked, without=partial(_clean_of, clean)))
         return loops, prompt_tokens
 
-    def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> None:
+    def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, request: GenerationRequest) -> None:
         """Refuse prompts with too many characters for the most tokens, without tokenizing millions of characters."""
         limits = (getattr(model, "context_length", None), self._limits.max_prompt)
         most = min((limit for limit in limits if limit is not None), default=None)
         if isinstance(body, ChatRequest):
-            longest = sum(len(message["content"]) for message in wish.messages if message["role"] != "assistant")
+            longest = sum(len(message["content"]) for message in request.messages if message["role"] != "assistant")
         else:
             texts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
             longest = max((len(text) for text in texts if isinstance(text, str)), default=0)
         if most is None or longest <= most * LONGEST_SHRINKING * vocabulary_of(model).trie.max_depth:
             return
         why = f"the prompt has {longest:,} characters, and the most is {most:,} tokens"
-        raise Refused(why, wish.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
+        raise Refused(why, request.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
 
-    def _limit(self, model: Model, ids: Sequence[int], body: Any, wish: Wish) -> int:
+    def _limit(self, model: Model, ids: Sequence[int], body: Any, request: GenerationRequest) -> int:
         """The most tokens of a text."""
         if self._limits.max_prompt is not None and len(ids) > self._limits.max_prompt:
             most = self._limits.max_prompt
             why = f"the prompt has {len(ids)} tokens, and the most is {most}"
-            raise Refused(why, wish.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
+            raise Refused(why, request.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
         context = getattr(model, "context_length", None)
         room = WITHOUT_CONTEXT if context is None else max(0, context - len(ids) + 1)
-        limit = wish.max_tokens
+        limit = request.max_tokens
         if limit is None:
-            limit = room if isinstance(body, ChatRequest) or wish.constraint is not None else DEFAULT_TOKENS
+            limit = room if isinstance(body, ChatRequest) or request.constraint is not None else DEFAULT_TOKENS
         return min(limit, self._limits.max_tokens) if self._limits.max_tokens is not None else limit
 
 
-def _prompts_of(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
+def _prompts_of(
+    model: Model, body: CompletionRequest | ChatRequest, request: GenerationRequest
+) -> list[str | Sequence[int]]:
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
         try:
-            return [conversation(model, wish)]
+            return [conversation(model, request)]
         except Refused:
             raise
         except SfgenError as error:
-            raise _of_template(error, wish) from error
+            raise _of_template(error, request) from error
     prompt: Any = body.prompt
     if prompt == []:
         raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
@@ -515,15 +521,15 @@ def _prompts_of(model: Model, body: CompletionRequest | ChatRequest, wish: Wish)
     return prompts
 
 
-def _refuse_untold(model: Model, wish: Wish) -> None:
+def _refuse_untold(model: Model, request: GenerationRequest) -> None:
     """Refuse tools that the chat template of a model leaves out of the prompt."""
     try:
-        if sees_tools(model, wish.tools):
+        if sees_tools(model, request.tools):
             return
     except SfgenError as error:
-        raise _of_template(error, wish) from error
+        raise _of_template(error, request) from error
     why = "the chat template of this model leaves tools out"
-    if wish.calling is not None:
+    if request.calling is not None:
         raise Refused(why, "tools", hint="Describe the output in a message, and give its schema.")
     raise Refused(
         f"{why}, and a tool has a description",
@@ -532,10 +538,10 @@ def _refuse_untold(model: Model, wish: Wish) -> None:
     )
 
 
-def _of_template(error: SfgenError, wish: Wish) -> Refused:
+def _of_template(error: SfgenError, request: GenerationRequest) -> Refused:
     """The refusal if a chat template cannot write a conversation, or if there is none."""
     hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
-    return Refused(error.message, wish.field_of(error) or wish.fields["prompt"], "invalid_value", hint)
+    return Refused(error.message, request.field_of(error) or request.fields["prompt"], "invalid_value", hint)
 
 
 def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], banned: BannedWords) -> dict[bytes, Start]:

@@ -1,7 +1,7 @@
 """The bodies of requests: OpenAI's fields, those that clients of other servers send, and ours.
 
 A field either is supported, or has a value that switches it off, or does not change the text, or the request is
-refused: no field that would change the text is ever ignored (``neutral`` has the tables).
+refused: no field that would change the text is ever ignored (``unsupported_fields`` has the tables).
 
 The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
 ``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
@@ -22,7 +22,7 @@ from sfgen.ban.entries import MatchMode
 from sfgen.decoding.rollback import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.models.messages import Message
-from sfgen.serve.neutral import Fault, fault_of
+from sfgen.serve.unsupported_fields import Fault, fault_of
 
 MOST_SAMPLES = 128
 MOST_LOGPROBS = 20

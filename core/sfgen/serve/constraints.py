@@ -39,8 +39,8 @@ from sfgen.jobs.own_jobs import size_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model
 from sfgen.serve import judge
-from sfgen.serve.beside import beside
 from sfgen.serve.engine import Busy, Stopping
+from sfgen.serve.request_threads import in_request_thread
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Constraints:
             SfgenError: One of them cannot be read, or bans everything.
         """
         if ban.length < LARGE and all(map(judge.is_quick, ban.patterns)):
-            return await beside(ban.compiled)
+            return await in_request_thread(ban.compiled)
         return await self._once((ban.digest,), lambda making: self._ban(making, ban))
 
     async def without(self, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:

@@ -33,7 +33,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 
 from sfgen import arguments
-from sfgen.serve.beside import beside
+from sfgen.serve.request_threads import in_request_thread
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -305,7 +305,7 @@ class _Held:
             )  # fmt: skip
         try:
             is_large = self.size >= _LARGE
-            self.value = await beside(json_of, self._body) if is_large else json_of(self._body)
+            self.value = await in_request_thread(json_of, self._body) if is_large else json_of(self._body)
         except MistakeError as error:
             return refused(400, f"the body {error}", "invalid_json")
         return None

@@ -114,7 +114,7 @@ class Output:
         if self._thinks:
             yield from self._open("reasoning", "rs", {"summary": [], "content": []})
             yield from self._open_content({"type": "reasoning_text", "text": ""})
-        elif self._reply.asked.wish.calling is None:
+        elif self._reply.asked.request.calling is None:
             yield from self._open_text()
 
     def read(self, part: dict[str, Any], logprobs: list[Any]) -> Iterator[Told]:

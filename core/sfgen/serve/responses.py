@@ -40,7 +40,7 @@ from sfgen.serve.bodies import (
     choice_kind,
     refuse_unknown,
 )
-from sfgen.serve.wish import Wish, wish_of
+from sfgen.serve.generation_request import GenerationRequest, read_request
 
 LOGPROBS = "message.output_text.logprobs"
 """The name in ``include`` that asks for log-probabilities."""
@@ -49,8 +49,8 @@ LOGPROBS = "message.output_text.logprobs"
 # ---- the request -----------------------------------------------------------------------------------------------------
 
 
-class Part(Body):
-    """A part of a message: only text is supported."""
+class ContentPart(Body):
+    """A part of the content of a message: only text is supported."""
 
     type: Literal["input_text", "output_text", "text"]
     text: StrictStr
@@ -70,7 +70,7 @@ class InputMessage(ItemBody):
 
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"]
-    content: StrictStr | list[Part]
+    content: StrictStr | list[ContentPart]
     phase: str | None = None
 
 
@@ -97,7 +97,7 @@ class FunctionCallOutput(ItemBody):
     """The result of that call."""
 
     type: Literal["function_call_output"]
-    output: StrictStr | list[Part]
+    output: StrictStr | list[ContentPart]
     call_id: str
 
 
@@ -114,7 +114,7 @@ class CustomCallOutput(ItemBody):
     """The result of that call of a custom tool."""
 
     type: Literal["custom_tool_call_output"]
-    output: StrictStr | list[Part]
+    output: StrictStr | list[ContentPart]
     call_id: str
 
 
@@ -346,7 +346,7 @@ def _message_of(item: InputMessage | ThoughtItem | FunctionCallOutput | CustomCa
             return ChatMessage(role="tool", content=_text_of(item.output))
 
 
-def _text_of(content: str | list[Part]) -> str:
+def _text_of(content: str | list[ContentPart]) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content)  # as in a chat
 
 
@@ -408,13 +408,13 @@ class Asked:
         body: The request.
         chat: The chat.
         tool: The custom tool that is called; ``None``: the answer has messages and calls of functions.
-        wish: The parsed request; its fields are those of the request.
+        request: The parsed request; its fields are those of the request.
     """
 
     body: ResponsesRequest
     chat: ChatRequest
     tool: CustomTool | None
-    wish: Wish
+    request: GenerationRequest
 
     @classmethod
     def of(cls, body: ResponsesRequest) -> Asked:
@@ -434,17 +434,19 @@ class Asked:
             place = f"tools[{(body.tools or []).index(tool)}].format.definition"
             names = {**_NAMES, "ebnf": place, "regex": place}
         try:
-            wish = wish_of(chat)
+            request = read_request(chat)
         except Refused as error:
             for name in sorted(names, key=len, reverse=True):
                 error.message = error.message.replace(name, names[name])
             error.param = names.get(error.param or "", error.param)
             raise
-        fields = {name: names.get(field, field) for name, field in wish.fields.items()}
-        if wish.calling is not None and wish.top_logprobs is not None:
+        fields = {name: names.get(field, field) for name, field in request.fields.items()}
+        if request.calling is not None and request.top_logprobs is not None:
             hint = f'Leave {LOGPROBS} out, or give "tool_choice": "none".'
             raise Refused("log-probabilities are told of texts without calls", "include", "conflict", hint)
-        return cls(body, chat, tool, replace(wish, fields=fields, tools=wish.tools if tool is None else _told(tool)))
+        return cls(
+            body, chat, tool, replace(request, fields=fields, tools=request.tools if tool is None else _told(tool))
+        )
 
 
 _NAMES: Mapping[str, str] = {

@@ -17,7 +17,7 @@ from sfgen.models.chat_forms import ThoughtForm, special_in, thought_of, with_th
 from sfgen.models.messages import chat_ids
 from sfgen.protocols import Model
 from sfgen.serve.bodies import Refused
-from sfgen.serve.wish import Wish
+from sfgen.serve.generation_request import GenerationRequest
 
 SWITCHES: tuple[Mapping[str, bool], ...] = ({"enable_thinking": False}, {"thinking": False})
 """The variables by which templates switch thinking off."""
@@ -39,89 +39,89 @@ class Thought:
     end: str
 
 
-def conversation(model: Model, wish: Wish) -> Sequence[int]:
+def conversation(model: Model, request: GenerationRequest) -> Sequence[int]:
     """Return the tokens of a conversation, as written by the chat template.
 
     Raises:
         Refused: The template has no variable for the effort, or cannot switch thinking off.
         SfgenError: It cannot write the conversation.
     """
-    effort, field = wish.thought.effort, wish.fields["effort"]
+    effort, field = request.thought.effort, request.fields["effort"]
     if effort is None:
-        return _rendered(model, wish)
+        return _rendered(model, request)
     if effort == "none":
-        return _without_thought(model, wish)
-    if (wish.variables or {}).get("reasoning_effort", effort) != effort:
+        return _without_thought(model, request)
+    if (request.variables or {}).get("reasoning_effort", effort) != effort:
         raise Refused(f"{field} and chat_template_kwargs differ", field, "conflict", "Leave one out.")
-    if _knows_effort(model, wish):
-        return _rendered(model, wish, reasoning_effort=effort)
+    if _knows_effort(model, request):
+        return _rendered(model, request, reasoning_effort=effort)
     if effort == _USUAL_EFFORT:
-        return _rendered(model, wish)
+        return _rendered(model, request)
     why = "the chat template of this model has no variable for an effort"
     raise Refused(f"{field} is not supported: {why}", field, hint='Leave it out, or give "none".')
 
 
 def thought_before(
-    model: Model, prompt: Sequence[int], wish: Wish, lead: str | None, banned: BannedWords | None
+    model: Model, prompt: Sequence[int], request: GenerationRequest, lead: str | None, banned: BannedWords | None
 ) -> Thought | None:
     """Return the thought before an answer; ``None`` if there is none, or if it is not separated from the answer.
 
     Args:
         model: The model, with all its tokens.
         prompt: The conversation.
-        wish: The parsed request.
+        request: The parsed request.
         lead: The text that the form of calls has before them instead of an answer, if only calls are written.
         banned: The banned words of the thought and the answer.
 
     Raises:
         Refused: The request cannot have a thought.
     """
-    form = None if wish.thought.is_apart is False else _form(model, prompt, wish)
+    form = None if request.thought.is_apart is False else _form(model, prompt, request)
     if form is None:
         return None
     off = 'Switch the thought off: "chat_template_kwargs": {"enable_thinking": false}.'
-    if wish.config.get("strategy") == "exact":
+    if request.config.get("strategy") == "exact":
         why = "the strategy exact draws an answer as a whole, and this model thinks before it"
         raise Refused(why, "sfgen.strategy", "conflict", off)
     end = form.end_before(lead)
     encode = getattr(model, "encode_inside", None)
-    if encode is not None and not wish.never.isdisjoint(encode(end)):
-        raise Refused("a token that ends the thought is banned", wish.fields.get("never"), "conflict", off)
+    if encode is not None and not request.never.isdisjoint(encode(end)):
+        raise Refused("a token that ends the thought is banned", request.fields.get("never"), "conflict", off)
     matches = [] if banned is None else scan(end.encode(), banned)
     if matches:
         why = f"the thought of this model ends with {end!r}, in which {matches[0].word!r:.60} is banned"
         raise Refused(
-            why, wish.fields["banned"], "conflict", "Let sfgen.allow have this text, or switch the thought off."
+            why, request.fields["banned"], "conflict", "Let sfgen.allow have this text, or switch the thought off."
         )
     return Thought(with_thought_begun(model, prompt, form), end)
 
 
-def _form(model: Model, prompt: Sequence[int], wish: Wish) -> ThoughtForm | None:
+def _form(model: Model, prompt: Sequence[int], request: GenerationRequest) -> ThoughtForm | None:
     """The form of the thought after a prompt; ``None`` if there is none."""
     form = thought_of(model)
     if form is None or getattr(prompt, "begun", None) is not None or form.is_off_in(getattr(prompt, "text", "")):
         return None
     # Else the template may only write the thoughts of earlier answers.
     thinks = form.is_usual or special_in(model, form.begin) or special_in(model, form.end)
-    return form if thinks or wish.thought.is_apart else None
+    return form if thinks or request.thought.is_apart else None
 
 
-def _without_thought(model: Model, wish: Wish) -> Sequence[int]:
+def _without_thought(model: Model, request: GenerationRequest) -> Sequence[int]:
     """The conversation with thinking switched off."""
     for switched in ({}, *SWITCHES):
-        prompt = _rendered(model, wish, **switched)
-        if _form(model, prompt, wish) is None:
+        prompt = _rendered(model, request, **switched)
+        if _form(model, prompt, request) is None:
             return prompt
-    raise Refused("the chat template of this model cannot switch its thought off", wish.fields["effort"])
+    raise Refused("the chat template of this model cannot switch its thought off", request.fields["effort"])
 
 
-def _knows_effort(model: Model, wish: Wish) -> bool:
+def _knows_effort(model: Model, request: GenerationRequest) -> bool:
     """Whether a chat template writes the effort of thinking."""
     try:
-        return len({tuple(_rendered(model, wish, reasoning_effort=each)) for each in _EFFORTS}) > 1
+        return len({tuple(_rendered(model, request, reasoning_effort=each)) for each in _EFFORTS}) > 1
     except SfgenError:
         return False
 
 
-def _rendered(model: Model, wish: Wish, **variables: object) -> Sequence[int]:
-    return chat_ids(model, wish.messages, wish.tools or None, {**(wish.variables or {}), **variables} or None)
+def _rendered(model: Model, request: GenerationRequest, **variables: object) -> Sequence[int]:
+    return chat_ids(model, request.messages, request.tools or None, {**(request.variables or {}), **variables} or None)

@@ -20,9 +20,9 @@ from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.engine import RunningText
+from sfgen.serve.generation_request import GenerationRequest
 from sfgen.serve.replies import leave, told_of
 from sfgen.serve.thoughts import Thought
-from sfgen.serve.wish import Wish
 from sfgen.trace import Scene, TraceFile, Tracer
 from sfgen.vocabulary import Vocabulary
 
@@ -57,29 +57,29 @@ def scenes_of(
     model: str,
     vocabulary: Vocabulary,
     body: TraceRequest,
-    wish: Wish,
+    request: GenerationRequest,
     index: Index | None,
     prompts: Sequence[str | Sequence[int]],
     thought: Thought | None,
     loops: Sequence[Loop],
 ) -> list[Scene]:
     """Describe the texts of a request before they begin, those of each prompt together."""
-    facts = ConstraintFacts() if index is None or wish.constraint is None else _facts(wish.constraint, index)
+    facts = ConstraintFacts() if index is None or request.constraint is None else _facts(request.constraint, index)
     plain = Scene(
         prompt="",
         model=model,
         vocabulary_size=len(vocabulary),
-        words=wish.ban.words if wish.ban else (),
-        banned_patterns=wish.ban.patterns if wish.ban else (),
+        words=request.ban.words if request.ban else (),
+        banned_patterns=request.ban.patterns if request.ban else (),
         after=None if thought is None else thought.end,
         **facts.in_scene(),
     )
     if isinstance(body, ChatRequest):
-        asked = next((each["content"] for each in reversed(wish.messages) if each["role"] == "user"), "")
+        asked = next((each["content"] for each in reversed(request.messages) if each["role"] == "user"), "")
         scenes = [replace(plain, prompt=asked, rendered=getattr(prompts[0], "text", None))]
     else:
         scenes = [replace(plain, prompt=_text_of(vocabulary, each)) for each in prompts]
-    every = [scene for scene in scenes for _ in range(wish.samples)]
+    every = [scene for scene in scenes for _ in range(request.samples)]
     return [replace(scene, seed=loop.draws.sampler.seed) for scene, loop in zip(every, loops, strict=True)]
 
 

@@ -20,7 +20,7 @@ THREADS = 2
 """Two, so that a request with a very long prompt does not delay all others."""
 
 
-async def beside(make: Callable[Given, Made], *args: Given.args, **kwargs: Given.kwargs) -> Made:
+async def in_request_thread(make: Callable[Given, Made], *args: Given.args, **kwargs: Given.kwargs) -> Made:
     """Call a function in one of the threads, which all servers share."""
     return await asyncio.get_running_loop().run_in_executor(_threads(), partial(make, *args, **kwargs))
 

@@ -1,4 +1,4 @@
-"""Turn the fields of a request into parameters of the library."""
+"""Read and check a request: its fields become parameters of the library."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Calling:
 
 
 @dataclass(frozen=True)
-class ThoughtWish:
+class ThoughtOptions:
     """The part of a request about the thought.
 
     Attributes:
@@ -85,7 +85,7 @@ class ThoughtWish:
     most: int | None = None
 
     @classmethod
-    def of(cls, body: ChatRequest) -> ThoughtWish:
+    def of(cls, body: ChatRequest) -> ThoughtOptions:
         """Read the fields of a chat.
 
         Raises:
@@ -113,8 +113,8 @@ class ThoughtWish:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The parameters of all texts of a request.
+class GenerationRequest:
+    """A request that was read and checked: the parameters of all its texts.
 
     Attributes:
         constraint: The constraint of the text.
@@ -144,7 +144,7 @@ class Wish:
     fields: Mapping[str, str] = field(default_factory=dict)
     tools: Tools = ()
     calling: Calling | None = None
-    thought: ThoughtWish = field(default_factory=ThoughtWish)
+    thought: ThoughtOptions = field(default_factory=ThoughtOptions)
 
     def field_of(self, error: SfgenError) -> str | None:
         """Return the field that caused an error; ``None`` if unknown."""
@@ -164,7 +164,7 @@ class Wish:
         return self.fields.get("index") if found is None and isinstance(error, DeadEnd) else found
 
 
-def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
+def read_request(body: CompletionRequest | ChatRequest) -> GenerationRequest:
     """Read the fields of a request.
 
     Raises:
@@ -209,7 +209,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     top_logprobs = _logprobs(body)
     if top_logprobs is not None and own.strategy == "exact":
         raise Refused("logprobs and the strategy exact cannot be used together", "logprobs", "conflict")
-    return Wish(
+    return GenerationRequest(
         constraint,
         config,
         ban,
@@ -222,7 +222,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         fields,
         tools if calling is not None else (),
         calling,
-        ThoughtWish.of(body) if isinstance(body, ChatRequest) else ThoughtWish(),
+        ThoughtOptions.of(body) if isinstance(body, ChatRequest) else ThoughtOptions(),
     )
 
 
