@@ -138,7 +138,7 @@ def test_another_start() -> None:
         ("", "there is no rule 'root'", None),
         (
             f'{DOUBLED}root ::= a | "y"\na ::= n11 root',
-            "calls itself before it has read anything: root → a → root",
+            "calls itself before it reads anything: root → a → root",
             (13, 1),
         ),
         ('root ::= "x" root', "the rule 'root' never ends, root → root", (1, 1)),

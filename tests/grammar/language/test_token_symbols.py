@@ -227,8 +227,8 @@ def test_what_cannot_be_read(text: str, reason: str, column: int) -> None:
     [
         ("root ::= a\na ::= <thin>", "no single token of the vocabulary is <thin>", (2, 7), "<think>"),
         ("root ::= !<[8]>", "there is no token 8: the vocabulary has 8", (1, 10), "0 to 7"),
-        ("root ::= </s>", "this token ends a text, so nothing follows it", (1, 10), "by itself"),
-        ("root ::= <[7]>", "this token ends a text, so nothing follows it", (1, 10), "by itself"),
+        ("root ::= </s>", "this token ends a text, so nothing can follow it", (1, 10), "by itself"),
+        ("root ::= <[7]>", "this token ends a text, so nothing can follow it", (1, 10), "by itself"),
     ],
 )
 def test_a_vocabulary_without_the_token(text: str, reason: str, place: tuple[int, int], hint: str) -> None:

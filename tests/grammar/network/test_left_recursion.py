@@ -133,7 +133,7 @@ def test_random_circles_of_calls(grammar: GrammarRules) -> None:
 def test_too_many_beginnings_are_refused() -> None:
     twice = {f"n{number}": row(Call(f"n{number - 1}"), Call(f"n{number - 1}")) for number in range(1, 12)}
     rules = {"a": any_of(row(Call("n11"), B, X), Y), "b": any_of(A, X), "n0": Repeat(X, 0, 1), **twice}
-    with pytest.raises(LeftRecursion, match="calls itself before it has read anything"):
+    with pytest.raises(LeftRecursion, match="calls itself before it reads anything"):
         network_of(GrammarRules(rules, "a"))
 
 

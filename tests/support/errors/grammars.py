@@ -135,7 +135,7 @@ GRAMMARS = [
     _shown(r'root ::= "\U00110000"', "there is no character U+110000 at line 1, column 11"),
     _shown(r'root ::= "\ud800"', "U+D800 is a surrogate, which is in no text at line 1, column 11"),
     # --- what it means
-    _shown(f'{_NULLABLE}root ::= a | "y"\na ::= n11 root', "calls itself before it has read anything: root → a → root"),
+    _shown(f'{_NULLABLE}root ::= a | "y"\na ::= n11 root', "calls itself before it reads anything: root → a → root"),
     _shown('root ::= "a" b\nb ::= "c" root', "there is no text at all: the rule 'root' never ends, root → b → root"),
     _shown(f'root ::= r0\n{_MANY}r1000 ::= "z"', "frames of rules that begin with each other at line"),
     _shown('root ::= ("a"? [a-z]){2000}', "200,000,000 steps of construction at line 1, column 1"),

@@ -1,9 +1,10 @@
-"""The tokens that cross a border: those in which a schema begins or ends, of a Lark grammar with schemas.
+"""The tokens that cross a border: tokens inside of which a schema begins or ends, in a Lark grammar with schemas.
 
-All other tokens are those of the two engines. One engine reads a token that crosses a border up to the border, and the
-other reads on. The trie nodes right after a border are handed over in groups with the same configuration: mostly some
-tens of nodes in a handful of groups. ``_walk_outside`` reads on at them by lark's lexer, and hands over where a
-terminal ends or a schema may begin; ``NetworkPositions.read_behind`` reads on in a schema.
+The two engines find all other tokens. Of a token that crosses a border, one engine reads the part before the border,
+and the other the part after it. The trie nodes right after a border are passed on in groups with the same
+configuration: mostly some tens of nodes in a handful of groups. From these nodes ``_walk_outside`` continues with
+lark's lexer, up to the end of a terminal or the begin of a schema; ``NetworkPositions.read_behind`` continues inside of
+a schema.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from sfgen.vocabulary.trie import NO_TOKEN, leading_to
 
 _TOO_MANY = -1
 _ENDS, _GAPS, _DOORS = 0, 1, 2
-"""The counts of ``_walk_outside``."""
+"""The counts of ``_walk_outside``: of tokens, of gaps, of begins of schemas."""
 
 
 _Place: TypeAlias = "tuple[LalrConfiguration, bool] | Inside"
-"""Where tokens are read on: outside, and whether a border was crossed before; or inside of a schema."""
+"""A way to continue a token: outside of schemas, and whether a border was crossed before; or inside of a schema."""
 
 
 class _Walked(NamedTuple):
-    """What a walk outside of schemas found, by lexer state or label.
+    """The trie nodes that a walk outside of schemas found.
 
     Attributes:
-        ends: The trie nodes with tokens, by the lexer state after them.
-        gaps: The trie nodes right after the end of a terminal, by its label.
-        doors: The trie nodes at which a schema may begin, by lexer state.
+        ends: The nodes with tokens, by the lexer state after them.
+        gaps: The nodes right after the end of a terminal, by the label of the terminal.
+        doors: The nodes after which a schema may begin, by lexer state.
     """
 
     ends: dict[int, Int32]
@@ -56,8 +57,8 @@ class Borders:
     """Finds the tokens that cross borders, over one vocabulary. Safe to share between threads.
 
     Args:
-        reader: Reads bytes.
-        schemas: The tokens of each schema; ``None`` for one that the vocabulary cannot write.
+        reader: The reader of the grammar.
+        schemas: The token masks of each schema; ``None`` if the vocabulary cannot write the schema.
         vocabulary: The tokens.
     """
 
@@ -68,7 +69,7 @@ class Borders:
         lexer, trie = reader.outer.lexer, vocabulary.trie
         self._labels = reader.outer.distances.labels
         label_of = commit_labels(lexer, self._labels)
-        # The first bytes of schemas count as open after every terminal, and lead to a border.
+        # The first bytes of schemas lead to a border, so they count as possible after every terminal.
         firsts = np.zeros(256, dtype=np.bool_)
         for schema, inner in enumerate(reader.inner):
             if self._schemas[schema] is not None:
@@ -93,9 +94,9 @@ class Borders:
         self._scratch = threading.local()
 
     def crossing(self, position: MixedPosition, known: Mask | None = None) -> Int32:
-        """Return the tokens of a position, with its borders, that cross one inside of them; ascending, int32.
+        """Return the tokens that cross a border, from a position after ``with_borders``; ascending, int32.
 
-        Those of ``known`` need not be found. ``TooManyWays`` is raised where each token must be tried.
+        Tokens in ``known`` may be left out. ``TooManyWays`` is raised if each token must be tried.
         """
         search = _Search(self, self._vocabulary, None if known is None else self._nodes_without(known))
         for configuration in position.outer:
@@ -109,7 +110,7 @@ class Borders:
         return search.tokens()
 
     def _nodes_without(self, known: Mask) -> NDArray[np.bool_]:
-        """Return the trie nodes with a token on them or below that a mask lacks, bool ``[nodes]``."""
+        """Return the trie nodes that have a token on them or below which is not in a mask, bool ``[nodes]``."""
         trie = self._vocabulary.trie
         lacks = (known[trie.token_ids >> 5] >> (trie.token_ids & 31).astype(np.uint32) & 1) == 0
         before = np.cumsum(np.append(0, lacks))[trie.token_starts]
@@ -117,7 +118,7 @@ class Borders:
         return without
 
     def walk_outside(self, configuration: LalrConfiguration, is_crossed: bool, nodes: Int32) -> _Walked:
-        """Read on at some trie nodes by the lexer."""
+        """Continue at some trie nodes with the lexer."""
         room = self._room()
         wanted = self._everywhere if is_crossed else self._leads
         counts = np.zeros(3, dtype=np.int64)
@@ -136,7 +137,7 @@ class Borders:
         )
 
     def gap_behind(self, node: int, label: int) -> LalrConfiguration | None:
-        """Return the configuration after a terminal with its obligation; ``None`` where it is refused."""
+        """Return the configuration after the terminal of a label; ``None`` if the parser refuses it."""
         terminal, obligation = self._labels[label]
         outer = self._reader.outer
         after = outer.stacks.after(node, terminal)
@@ -150,17 +151,17 @@ class Borders:
         return [each for each in self._reader.begun((configuration,)) if self._schemas[each.schema] is not None]
 
     def is_alive(self, configuration: LalrConfiguration) -> bool:
-        """Tell whether a configuration outside of schemas can be completed."""
+        """Return whether a configuration outside of schemas can be completed."""
         return self._reader.outer.is_alive(*configuration)
 
     def commits(self, configuration: LalrConfiguration) -> list[LalrConfiguration]:
-        """List the gaps after the terminals that may end at a configuration."""
+        """List the configurations after the terminals that may end at a configuration."""
         return self._reader.outer.commits(configuration)
 
     def schema(self, number: int) -> NetworkPositions:
-        """Return the tokens of a schema that has begun."""
+        """Return the token masks of a schema that has begun."""
         schema = self._schemas[number]
-        assert schema is not None, "others do not begin"
+        assert schema is not None, "a schema that cannot be written does not begin"
         return schema
 
     def _room(self) -> _Room:
@@ -171,24 +172,24 @@ class Borders:
 
 
 class _Search:
-    """One search for the tokens that cross a border."""
+    """A search for the tokens that cross a border."""
 
     def __init__(self, borders: Borders, vocabulary: Vocabulary, wanted: NDArray[np.bool_] | None) -> None:
         self._borders = borders
-        self._wanted = wanted  # the trie nodes that are read, bool ``[nodes]``; ``None`` for all
+        self._wanted = wanted  # the trie nodes to read, bool ``[nodes]``; ``None`` for all
         self._vocabulary = vocabulary
         self._waiting: dict[_Place, list[Int32]] = {}
         self._seen: dict[_Place, Int32] = {}
         self._found = np.zeros(words_of(vocabulary), dtype=np.uint32)
-        self._nodes: list[Int32] = []  # the trie nodes of tokens that are read outside at their end
+        self._nodes: list[Int32] = []  # the trie nodes of tokens that end outside of schemas
 
     def outside(self, configuration: LalrConfiguration, is_crossed: bool, nodes: Int32) -> None:
-        """Read on outside of schemas, at some trie nodes."""
+        """Plan to continue outside of schemas, at some trie nodes."""
         if nodes.size:
             self._waiting.setdefault((configuration, is_crossed), []).append(nodes)
 
     def behind(self, each: Inside, nodes: Int32) -> None:
-        """Read on after a schema's text, which ends right before some trie nodes."""
+        """Plan to continue after a schema's text, which ends right before some trie nodes."""
         if nodes.size:
             for configuration in each.behind:
                 for gap in (configuration, *self._borders.commits(configuration)):
@@ -196,12 +197,12 @@ class _Search:
                     self.outside(gap, True, nodes)
 
     def _enter(self, configuration: LalrConfiguration, nodes: Int32) -> None:
-        """Begin the schemas that may begin right before some trie nodes."""
+        """Plan to continue inside of the schemas that may begin right before some trie nodes."""
         for each in self._borders.begun(configuration):
             self._waiting.setdefault(each, []).append(nodes)
 
     def run(self) -> None:
-        """Read on everywhere."""
+        """Continue everywhere, until nothing is left to read."""
         while self._waiting:
             place, lists = self._waiting.popitem()
             nodes = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)).astype(np.int32)
@@ -253,12 +254,12 @@ class _Room:
         self.stack = np.empty(trie.max_depth + 1, dtype=np.int32)
 
     def grow(self) -> None:
-        """Make room for twice as much."""
+        """Double the size of the lists."""
         self.found = [np.empty(2 * len(each), dtype=np.int32) for each in self.found]
 
 
 def _grouped(nodes: Int32, keys: Int32) -> dict[int, Int32]:
-    """Group trie nodes by their keys; each ascending."""
+    """Group trie nodes by their keys; the nodes of a group keep their order."""
     if not nodes.size:
         return {}
     order = np.argsort(keys, kind="stable")
@@ -274,23 +275,24 @@ def _walk_outside(
     commit_starts: Int32s, commit_labels: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     first_tokens: UInt32s,
 ) -> Int:  # fmt: skip
-    """Read the subtrees of some trie nodes by the lexer; list tokens, ends of terminals, and begins of schemas."""
+    """Read the subtrees of some trie nodes with the lexer; list tokens, ends of terminals, and begins of schemas."""
     # lexer_state: The lexer state before the nodes. No terminal ends right before them.
     # nodes: The trie nodes.
     # wanted: The trie nodes to read.
     # takes_ends: Whether tokens are listed.
-    # counts: out; the numbers of what is listed.
-    # ends, end_states: out; trie nodes with tokens, the lexer state after each.
-    # gaps, gap_labels: out; trie nodes right after the end of a terminal, its label.
-    # doors, door_states: out; trie nodes after which a schema may begin, and its first byte is in the trie.
-    # stack: Room for a lexer state at each depth.
+    # counts: out; the lengths of the three lists.
+    # ends, end_states: out; trie nodes with tokens, and the lexer state after each.
+    # gaps, gap_labels: out; trie nodes right after the end of a terminal, and its label.
+    # doors, door_states: out; trie nodes after which a schema may begin, with a child that may be its first byte, and
+    #   the lexer state after each.
+    # stack: scratch; a lexer state for each depth.
     # firsts: The first bytes of schemas, bool ``[256]``.
     # is_door: The lexer states at which a schema may begin.
-    # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
+    # is_open: Whether any text after a label can begin with a byte class, bool ``[labels * byte classes]``.
     # step, width, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
     # labels, depths, subtree_ends, first_tokens: As in ``TokenTrie``.
-    # Returns 0, or ``_TOO_MANY`` without room.
+    # Returns 0, or ``_TOO_MANY`` if a list has no room.
     counts[_ENDS], counts[_GAPS], counts[_DOORS] = 0, 0, 0
     for number in range(nodes.size):
         node = np.int64(nodes[number])

@@ -1,11 +1,11 @@
 """A Lark grammar with schemas over one vocabulary: the masks of positions, and the way to the end in tokens.
 
-The mask of a position is the union of the masks of its parts: outside of schemas that of ``LalrPositions``, inside of
-each that of ``NetworkPositions``, and the tokens that cross a border (see ``borders``). So the tokens inside of a
-schema are found and kept as those of any schema.
+The mask of a position is a union: outside of schemas the mask of ``LalrPositions``, inside of each schema the mask of
+its ``NetworkPositions``, and the tokens that cross a border (see ``borders``). So the masks inside of a schema are made
+and cached as those of any schema.
 
-Near a limit the same parts find the tokens that fit. For a schema ``_Followed`` finds them, which counts the text after
-it. Tokens that cross a border are tried one by one.
+Near a limit the same parts find the tokens that fit. For a schema ``_Followed`` finds them, which adds the text that
+must follow the schema. Tokens that cross a border are tried one by one.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 128
-"""The schemas that are cached with what follows them."""
+"""The most cached pairs of a schema and a configuration after it."""
 
 _MASKS = 16 << 20
-"""The bytes of the cached masks of positions, and of the tokens that cross borders."""
+"""The most bytes of the cached masks of positions; as many for the tokens that cross borders."""
 
 _MASKS_FOLLOWED = 1 << 20
-"""The bytes of the cached masks of a schema near a limit, by what follows it."""
+"""The most bytes of the masks near a limit that are cached for a schema and a configuration after it."""
 
 OuterReader = Callable[[Sequence[int]], LalrReader]
-"""A function that makes the reader outside of schemas, by the lengths of their shortest texts."""
+"""A function that makes the reader outside of schemas, given the lengths of the schemas' shortest texts."""
 
 
 class MixedPositions:
@@ -56,9 +56,9 @@ class MixedPositions:
 
     Args:
         networks: The networks of the schemas.
-        codes: Their codes, a byte each.
+        codes: The codes of the schemas, one byte each.
         outer: Makes the reader outside of schemas.
-        vocabulary: The tokens, and one for each code.
+        vocabulary: The tokens, and a token for each code.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MixedPositions:
         single_bytes = vocabulary.trie.single_bytes
         self._is_exact = bool(single_bytes.all())
         self._schemas = [_writable(network, vocabulary) for network in networks]
-        # A schema that the vocabulary cannot write keeps its place, but not its code.
+        # A schema that the vocabulary cannot write stays in the list, but its code is not usable.
         written = [schema for schema in self._schemas if schema is not None]
         texts = [None if schema is None else schema.shortest(schema.reader.start) for schema in self._schemas]
         lengths = [1 if text is None else len(text) for text in texts]
@@ -93,17 +93,17 @@ class MixedPositions:
         self._lock = threading.Lock()
 
     def spelled(self, coded: bytes) -> bytes:
-        """Write a text with codes as one with the shortest texts of schemas, which are as long."""
+        """Replace the codes in a text by the shortest texts of the schemas, which have the same lengths."""
         return self._repeated.sub(lambda code: self._texts[code[0]], coded)
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
+    # ---- token masks -----------------------------------------------------------------------------------------------
 
     def mask(self, position: MixedPosition) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
         return self._remembered(position, None)
 
     def bounded_mask(self, position: MixedPosition, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left."""
+        """Return the token mask of a position with ``room`` tokens left, end tokens not counted; read-only."""
         return self._remembered(position, room)
 
     def allowed_tokens(self, mask: Mask) -> Int32:
@@ -111,7 +111,7 @@ class MixedPositions:
         return TOKEN_IDS.of(mask)
 
     def is_made(self, position: MixedPosition, room: int | None) -> bool:
-        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+        """Return whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
         return (position, room) in self._masks
 
     def _remembered(self, position: MixedPosition, room: int | None) -> Mask:
@@ -155,7 +155,7 @@ class MixedPositions:
         return np.bitwise_or.reduce(masks) if masks else np.zeros_like(self._not_ends)
 
     def _crossing_of(self, position: MixedPosition) -> Int32:
-        """Return the tokens that cross a border, and perhaps others."""
+        """Return the tokens that cross a border, perhaps with others; cached."""
         crossing = self._crossing.get(position)
         if crossing is None:
             found = self._find_crossing(self.reader.with_borders(position), None)
@@ -163,14 +163,14 @@ class MixedPositions:
         return crossing
 
     def _find_crossing(self, parts: MixedPosition, known: Mask | None) -> Int32:
-        """Find the tokens that cross a border and are not known; where that is too hard, all tokens must be tried."""
+        """Find the tokens that cross a border and are not in ``known``; all tokens if there are too many ways."""
         try:
             return self._borders.crossing(parts, known)
         except TooManyWays:
             return self.vocabulary.text_token_ids
 
     def _that_fit(self, position: MixedPosition, tokens: Int32, room: int | None) -> Mask:
-        """Return the mask of those tokens, of some, after which the text can be completed."""
+        """Return the mask of those of some tokens after which the text can be completed."""
         if tokens.size and not (room is None and self._is_exact and not self._has_distinct):
             left = None if room is None else room - 1
             read = ReadByBytes(self.reader, position)
@@ -180,18 +180,18 @@ class MixedPositions:
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def _can(self, behind: LalrConfiguration) -> bool:
-        """Tell whether the usable bytes complete the text from a configuration outside of schemas."""
+        """Return whether the usable bytes complete the text from a configuration outside of schemas."""
         return self.reader.outer.to_end.of(*behind) < FAR
 
     def _endings(self, inside: Inside) -> Iterator[NetworkPositions]:
-        """Yield the tokens of an open schema for each configuration after it from which the text can be completed."""
+        """Yield ``_Followed`` of an open schema for each configuration after it that can be completed."""
         schema = self._schemas[inside.schema]
         if schema is not None:
             for behind in filter(self._can, inside.behind):
                 yield self._followed(inside.schema, schema, behind)
 
     def _followed(self, number: int, schema: NetworkPositions, behind: LalrConfiguration) -> NetworkPositions:
-        """Return the tokens of a schema after which the text goes on from a configuration."""
+        """Return the token masks of a schema after which the text continues from a configuration; cached."""
         key = number, behind
         followed = self._followed_by.get(key)
         if followed is None:
@@ -203,7 +203,7 @@ class MixedPositions:
         return followed
 
     def fits(self, position: MixedPosition, room: int | None) -> bool:
-        """Tell whether ``room`` tokens are enough to complete the text."""
+        """Return whether ``room`` tokens are enough to complete the text."""
         if position.outer and self._outer.fits(position.outer, room):
             return True
         return any(
@@ -230,7 +230,7 @@ class MixedPositions:
 
 
 class _OuterPositions(LalrPositions):
-    """The tokens outside of schemas; in the shortest texts schemas are spelled."""
+    """The token masks outside of schemas; shortest texts contain texts of the schemas instead of codes."""
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary, spelled: Callable[[bytes], bytes]) -> None:
         self._spelled = spelled
@@ -241,13 +241,13 @@ class _OuterPositions(LalrPositions):
         return _OuterCompletion(self.reader, self.vocabulary, self._spelled)
 
     def following(self, configuration: LalrConfiguration) -> tuple[int, Shortest | None]:
-        """Return the fewest bytes to the end, and the shortest text unless it is very long."""
+        """Return the fewest bytes to the end, and the shortest text if it is not longer than ``LONGEST_TEXT``."""
         distance = self._completion.distance(configuration)
         return distance, self._completion._of(configuration) if distance <= LONGEST_TEXT else None
 
 
 class _OuterCompletion(LalrCompletion):
-    """The shortest texts outside of schemas, with these spelled."""
+    """The shortest texts outside of schemas, with texts of the schemas instead of codes."""
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary, spelled: Callable[[bytes], bytes]) -> None:
         super().__init__(reader, vocabulary)
@@ -258,16 +258,16 @@ class _OuterCompletion(LalrCompletion):
 
 
 class _Followed(NetworkPositions):
-    """The tokens of a schema, as far as a limit leaves room for the text after it."""
+    """The token masks of a schema, with room under a limit for the text that must follow the schema."""
 
     def __init__(self, schema: NetworkPositions, outer: _OuterPositions, behind: LalrConfiguration) -> None:
-        self.__dict__.update(schema.__dict__)  # reader and masks are the same
+        self.__dict__.update(schema.__dict__)  # shares reader and masks
         self._bounded = KeptMasks(_MASKS_FOLLOWED)
         self._distance, tail = outer.following(behind)
         self.__dict__["_completion"] = _FollowedCompletion(schema._completion, self._distance, tail)
 
     def distance(self, position: NetworkPosition) -> int:
-        """Return the fewest bytes to the end of all, distinct texts not compared."""
+        """Return the fewest bytes to the end of the whole text, distinct texts not compared."""
         return super().distance(position) + self._distance
 
     def _mask_of(self, configuration: NetworkConfiguration) -> TokenMask:
@@ -276,7 +276,7 @@ class _Followed(NetworkPositions):
 
 
 class _FollowedCompletion(NetworkCompletion):
-    """The shortest texts of a schema, and after it."""
+    """The shortest texts from inside a schema to the end of the whole text."""
 
     def __init__(self, own: NetworkCompletion, distance: int, tail: Shortest | None) -> None:
         self.__dict__.update(own.__dict__)
@@ -286,22 +286,22 @@ class _FollowedCompletion(NetworkCompletion):
         self._tail = tail
 
     def distance(self, configuration: NetworkConfiguration) -> int:
-        """Return the fewest bytes to the end of all, distinct texts not compared."""
+        """Return the fewest bytes to the end of the whole text, distinct texts not compared."""
         return self._own.distance(configuration) + self._behind
 
     def _of(self, configuration: NetworkConfiguration) -> Shortest:
-        assert self._tail is not None, "it is short"
+        assert self._tail is not None, "longer texts are refused before"
         rest = self._own._of(configuration)
         return NO_WAY if rest is NO_WAY else self._before(rest.text, self._tail)
 
 
 def _most_are_in(mask: Mask) -> bool:
-    """Tell whether a mask has more than half of the tokens."""
+    """Return whether a mask has more than half of the tokens."""
     return int(np.bitwise_count(mask).sum()) > 16 * len(mask)
 
 
 def _writable(network: Network, vocabulary: Vocabulary) -> NetworkPositions | None:
-    """Return the tokens of a schema; ``None`` where the vocabulary cannot write any text of it."""
+    """Return the token masks of a schema; ``None`` if the vocabulary cannot write any text of it."""
     try:
         return NetworkPositions(network, vocabulary)
     except DeadEnd:

@@ -1,8 +1,9 @@
-"""Read bytes by a Lark grammar with schemas in it.
+"""Reads bytes by a Lark grammar that contains schemas.
 
-A *schema terminal* stands for all texts of a network. To lark's lexer it is a code, a byte that no text has (see
-``sfgen.grammar.shell.token_symbols``). Here the code is *lengthened*: repeated as often as the schema's shortest text
-has bytes. So the distances and the shortest texts of ``sfgen.grammar.lalr`` are right without knowing schemas::
+A *schema terminal* stands for all texts of a network. For lark's lexer it is a code, a byte that no text contains (see
+``sfgen.grammar.shell.token_symbols``). Here the code is *lengthened*: repeated once for each byte of the schema's
+shortest text. So the distances and the lengths of shortest texts in ``sfgen.grammar.lalr`` are right, though that
+engine does not depend on schemas::
 
     start: "<call>" %json {"enum": [1, 12]} "</call>"
 
@@ -12,8 +13,8 @@ has bytes. So the distances and the shortest texts of ``sfgen.grammar.lalr`` are
                                                                   ``behind``, in which the code is read
                                     ○ = after, since the network accepts there
 
-A position of the whole is an outer position and some inner ones: all ways to read the text so far. A schema's text ends
-wherever it may, and not only where it is longest.
+A position consists of an outer position and any number of inner ones: all ways to read the text so far. A schema's text
+may end wherever its network accepts, not only at the longest match.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.read import StepReader
 
 _KEPT = 1 << 16
-"""The positions whose borders are cached."""
+"""The most positions whose borders are cached."""
 
 
 class Inside(NamedTuple):
@@ -39,7 +40,7 @@ class Inside(NamedTuple):
     Attributes:
         schema: The number of the schema.
         inner: The position in its network.
-        behind: The outer position where its text ends.
+        behind: The outer position after the schema's text.
     """
 
     schema: int
@@ -51,8 +52,8 @@ class MixedPosition(NamedTuple):
     """All ways to read a text so far.
 
     Attributes:
-        outer: Those outside of schemas; may be empty.
-        inside: Those inside, each network position of a schema once.
+        outer: The ways outside of schemas; may be empty.
+        inside: The ways inside of schemas, each network position of a schema once.
     """
 
     outer: LalrPosition
@@ -68,7 +69,7 @@ class Span(NamedTuple):
 
 
 def lengthened(lexer: Lexer, lengths: Mapping[int, int]) -> Lexer:
-    """Repeat the codes of schemas; ``lengths`` has the number of repetitions by code."""
+    """Return a lexer that reads each code of a schema repeated; ``lengths`` has the repetitions by code."""
     steps, rows, count = lexer.step.copy(), list[np.ndarray[tuple[int, int], np.dtype[np.int32]]](), len(lexer.step)
     for code, length in lengths.items():
         label = int(lexer.byte_classes[code])
@@ -92,9 +93,9 @@ class MixedReader(StepReader[MixedPosition]):
     """Reads bytes by a grammar with schemas. Safe to share between threads.
 
     Args:
-        outer: Reads the text outside of schemas; its codes are lengthened.
-        inner: Reads the texts of each schema.
-        codes: The code of each schema, as it is repeated.
+        outer: The reader of the text outside of schemas; its codes are lengthened.
+        inner: The readers of the schemas' texts.
+        codes: The lengthened code of each schema.
     """
 
     def __init__(self, outer: LalrReader, inner: Sequence[NetworkReader], codes: Sequence[bytes]) -> None:
@@ -106,7 +107,7 @@ class MixedReader(StepReader[MixedPosition]):
         self._is_code = frozenset(code[0] for code in codes)
         self._readers: list[LalrReader | NetworkReader] = [outer, *inner]
         columns = np.array([list(reader._classes) for reader in self._readers])
-        # A byte is in one class with another if no part tells them apart.
+        # Bytes are in one class if they are so in all parts.
         _, classes = np.unique(columns, axis=1, return_inverse=True)
         self._classes = classes.reshape(-1).astype(np.uint8).tobytes()
         self._classes_of = [_inverted(reader._classes, self._classes) for reader in self._readers]
@@ -125,7 +126,7 @@ class MixedReader(StepReader[MixedPosition]):
         return MixedPosition(outer or (), self._joined(inside)) if outer or inside else None
 
     def with_borders(self, position: MixedPosition) -> MixedPosition:
-        """Add the ways over a border: out of the schemas that may end here, and into those that may begin."""
+        """Add the ways across a border: out of the schemas that may end here, and into those that may begin."""
         known = self._borders.get(position)
         if known is None:
             ended = [each.behind for each in position.inside if self.inner[each.schema].accepts(each.inner)]
@@ -146,7 +147,7 @@ class MixedReader(StepReader[MixedPosition]):
         return begun
 
     def accepts(self, position: MixedPosition) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
         return self.outer.accepts(self.with_borders(position).outer)
 
     def united(self, positions: Sequence[MixedPosition]) -> MixedPosition:
@@ -155,7 +156,7 @@ class MixedReader(StepReader[MixedPosition]):
         return MixedPosition(self.outer.united([position.outer for position in positions]), self._joined(inside))
 
     def _joined(self, inside: list[Inside]) -> tuple[Inside, ...]:
-        """Join those at one position of a network."""
+        """Join the ways at the same network position of a schema."""
         if len(inside) < 2:
             return tuple(inside)
         behind: dict[tuple[int, NetworkPosition], list[LalrPosition]] = {}
@@ -164,7 +165,7 @@ class MixedReader(StepReader[MixedPosition]):
         return tuple([Inside(*key, self.outer.united(positions)) for key, positions in behind.items()])
 
     def _possible(self, position: MixedPosition) -> set[int]:
-        """Return the byte classes that some part may read."""
+        """Return the byte classes that some part of a position may read."""
         outer, inside = self.with_borders(position)
         possible = {label for each in self.outer._possible(outer) for label in self._classes_of[0][each]}
         for schema, inner, _ in inside:
@@ -175,7 +176,7 @@ class MixedReader(StepReader[MixedPosition]):
     # ---- the texts of schemas ----------------------------------------------------------------------------------------
 
     def spans(self, data: bytes) -> list[Span] | None:
-        """Find the texts of schemas in a whole text, in one way to read it; ``None`` where it is refused."""
+        """Find the texts of schemas in a whole text, for one way to read it; ``None`` if the text is refused."""
         ways: dict[LalrPosition | Inside, tuple[Span, ...]] = {self.outer.start: ()}
         begins: dict[Inside, int] = {}
         for place in range(len(data) + 1):
@@ -208,7 +209,7 @@ class MixedReader(StepReader[MixedPosition]):
 
 
 def _inverted(classes: bytes, joint: bytes) -> dict[int, set[int]]:
-    """Return the joint classes of the bytes of each class."""
+    """Map each class to the joint classes of its bytes."""
     inverted: dict[int, set[int]] = {}
     for each, label in zip(classes, joint, strict=True):
         inverted.setdefault(each, set()).add(label)

@@ -1,8 +1,8 @@
-"""The analysis of rules before any automaton is made: which rules have a text, and the length of the shortest.
+"""The analysis of rules before automata are made: the rules that have a text, and the length of the shortest.
 
-The shortest length of an expression follows from those of the rules that it calls; without a text it is infinite. A
-rule is measured after all that it calls, once. Only rules that call each other in a circle are measured together,
-each again whenever a rule that it calls got shorter, until nothing changes.
+The shortest length of an expression follows from the shortest lengths of the rules that it calls; without a text it is
+infinite. A rule is computed once, after all rules that it calls. Only rules that call each other in a cycle are
+computed together: each again whenever a rule that it calls became shorter, until nothing changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sfgen.grammar.network.rules import (
 from sfgen.weak_cache import kept_while_it_lives
 
 Lengths: TypeAlias = Mapping[str, int]
-"""The fewest bytes of the rules that have a text, by name; ``FAR`` of all that have as many or more."""
+"""The fewest bytes of the rules that have a text, by name; at most ``FAR``."""
 
 Called: TypeAlias = Mapping[str, Sequence[str]]
 """The rules that each rule calls."""
@@ -49,7 +49,7 @@ class Analysis:
         lengths: The fewest bytes of each rule that has a text. Texts that must differ are not compared, so a shortest
             text with such texts may be longer.
         nullable: The rules that have the empty text.
-        circles: The rules that call each other, called ones first.
+        circles: The groups of rules that call each other, or that call themselves; called groups first.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -70,7 +70,7 @@ class Analysis:
 
 
 def _solve(circle: Sequence[str], rules: Rules, called: Called, lengths: dict[str, int]) -> None:
-    """Add the lengths of rules that call each other; those of all other rules that they call are known."""
+    """Add the lengths of rules that call each other; the lengths of all other rules that they call are known."""
     callers: dict[str, list[str]] = {name: [] for name in circle}
     for name in circle:
         for rule in called[name]:
@@ -88,12 +88,12 @@ def _solve(circle: Sequence[str], rules: Rules, called: Called, lengths: dict[st
 
 
 def is_circle(component: Sequence[str], called: Called) -> bool:
-    """Tell whether a component has more than one rule, or one that calls itself."""
+    """Return whether a component has more than one rule, or one rule that calls itself."""
     return len(component) > 1 or component[0] in called[component[0]]
 
 
 def components(called: Called) -> list[list[str]]:
-    """Find the strongly connected components of a graph, those that others lead to first (Tarjan 1972)."""
+    """Find the strongly connected components of a graph, each after those that it leads to (Tarjan 1972)."""
     numbers, lowest = dict[str, int](), dict[str, int]()
     found, path = list[list[str]](), list[str]()
     waiting = list[tuple[str, Iterator[str]]]()
@@ -169,7 +169,7 @@ _WITHOUT_CALLS = frozenset({Literal, Leaf, Bytes, CountedText})
 
 
 def least(expression: Expression, lengths: Lengths) -> float:
-    """Return the fewest bytes of an expression, given those of the rules; infinity without a text."""
+    """Return the fewest bytes of an expression, given the lengths of the rules; infinity without a text."""
     match expression:
         case Literal(data):
             return len(data)
@@ -203,7 +203,7 @@ def _shortest_text(dfa: Dfa) -> bytes:
 
 
 def _of_machine(states: Sequence[Sequence[Step]], lengths: Lengths) -> float:
-    """Return the fewest bytes from the first state of a machine to its end (Dijkstra 1959)."""
+    """Return the fewest bytes from the first state of a state machine to its end (Dijkstra 1959)."""
     found = set[int | None]()
     waiting: list[tuple[float, int]] = [(0, 0)]
     while waiting:

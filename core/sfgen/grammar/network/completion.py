@@ -1,7 +1,7 @@
 """The shortest text of a network's configuration: the shortest rests of the rules on the stack, one after the other.
 
-Each rest is found once, and each node keeps the text from its return on. Where a text of a distinct call was read
-before, the shortest new one takes its place; so the text may be longer than the distance.
+Each rest is found once, and each node caches the text from its return to the end. If the text of a distinct call was
+read before, the shortest new text replaces it, so the result may be longer than the distance.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
             usable = vocabulary.trie.single_bytes
         self._network = network
         self._registers = distances.registers
-        # The smallest usable byte of each class, with the class, in byte order.
+        # the smallest usable byte of each class, and the class, in byte order
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
         self._smallest = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
@@ -83,7 +83,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return self._before(rest, below)
 
     def _below(self, node: Node) -> Shortest:
-        """Return the shortest text from a return on; cached in the node."""
+        """Return the shortest text from a return to the end; cached in the node."""
         waiting = [node]
         while waiting:  # no recursion: a stack may be deep
             last = waiting[-1]
@@ -100,7 +100,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return node.shortest
 
     def _open(self, node: Node) -> list[Frame]:
-        """Return the frames with a way to the end that can be written out."""
+        """Return the frames whose way to the end is short enough to be written out."""
         if len(node.frames) == 1:
             return list(node.frames)
         return [
@@ -116,7 +116,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return self._rest(state, register)[0]
 
     def later_texts(self, configuration: NetworkConfiguration) -> frozenset[bytes]:
-        """Return the texts that later distinct calls read in the shortest completions of the open one."""
+        """Return the texts that later distinct calls read in the shortest completions of an open distinct call."""
         state, register, node = configuration
         later: frozenset[bytes] = frozenset()
         for frame in self._open(node) if node.is_distinct else ():
@@ -161,7 +161,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return bytes(text), register
 
     def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
-        """Return the smallest byte of a shortest way, the way, and the rule's register after it."""
+        """Return the smallest byte that begins a shortest way, the way, and the rule's register after it."""
         wanted = self._distances.of(state, register) - 1
         row = self._network.table[state].tolist()
         least: tuple[int, int, list[tuple[Way, Register]]] | None = None
@@ -197,7 +197,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return self._registers.after_step(way.state, 0 if way.is_fresh else register, byte, NOTHING_BELOW)
 
     def _length(self, way: Way, kept: Register, register: Register) -> int:
-        """Return the bytes after a way to the end of the rule."""
+        """Return the fewest bytes from the end of a way to the end of the rule."""
         pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
         return self._distances.of(way.state, kept) + pushed
 
@@ -208,9 +208,9 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return called + self._known(way.pushes[0].state, after)
 
     def _called(self, state: int, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
-        """Return the text of a way and its byte until its outermost call returns, and the register then.
+        """Return the text of a byte and its way until the outermost call returns, and the register then.
 
-        A distinct text that was read before is replaced by the shortest new one of the same call.
+        A distinct text that was read before is replaced by the shortest new text of the same call.
         """
         text = bytes([byte]) + self._known(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
@@ -222,12 +222,12 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return text, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
-        """Return the shortest rest of a leaf that makes a text outside ``texts``."""
+        """Return the shortest rest of a leaf with which its text is not in ``texts``."""
         return self._new_texts.rest(state, text, self.rest(state, 0), texts)
 
 
 def shortest_text(reader: NetworkReader) -> bytes:
-    """Return the shortest text of a network, the smallest of several.
+    """Return the shortest text of a network, the first in byte order.
 
     >>> from sfgen.grammar.network.network import network_of
     >>> from sfgen.grammar.network.rules import Alternation, GrammarRules, Literal

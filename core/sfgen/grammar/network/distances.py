@@ -1,8 +1,8 @@
 """D(state): the fewest bytes from a state to the end of its rule.
 
-The distance of a configuration is the sum of D over the frames of its stack. D solves a system of equations in which
-every step costs something, so there is one solution (Knuth, 1977, has the general case). The states are swept until
-nothing changes, from the last to the first, since most steps lead forwards.
+The distance of a configuration is the sum of D over its state and the frames of its stack. D solves a system of
+equations in which every step costs at least one byte, so there is one solution (the general case: Knuth 1977). The
+states are swept until nothing changes, each after the states that it leads to as far as there are no cycles.
 
 Where a rule has a register, D depends on it as well (see ``registers``). The sweeps find D for an empty register, and
 the kinds of register add their bytes until nothing changes.
@@ -25,13 +25,13 @@ from sfgen.weak_cache import kept_while_it_lives
 
 
 class RuleDistances:
-    """The fewest bytes from each state to the end of its rule, over the usable bytes.
+    """The fewest bytes from each state to the end of its rule, if texts contain only the usable bytes.
 
     Attributes:
-        base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way. In a rule with members in
-            any order it is that of an empty register, and only where a text of the rule may begin.
-        registers: The registers over these bytes.
-        of: The fewest bytes from a state, with its register, to the end of its rule.
+        base: The distances if counts are ignored, int64 ``[states]``; ``FAR`` or more if there is no way. In a rule
+            with members in any order they are for an empty register, and given only where a text of the rule may begin.
+        registers: The registers over the usable bytes.
+        of: The fewest bytes from a state, with a register, to the end of its rule.
     """
 
     def __init__(self, base: NDArray[np.int64], registers: Registers) -> None:
@@ -41,19 +41,19 @@ class RuleDistances:
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> RuleDistances:
-    """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
+    """Return the distances of a network over the usable bytes, bool ``[256]``; ``None``: all bytes, cached."""
     return _by_all_bytes(network) if usable is None else _distances(network, usable)
 
 
 def portable(network: Network) -> tuple[Network, RuleDistances]:
-    """Return a network for a compiled form, with the results that every vocabulary needs."""
+    """Return a network and its distances for a compiled form; every vocabulary needs both."""
     distances = distances_of(network)
     _ = distances.registers.for_kernels
     return network, distances
 
 
 def with_distances(network: Network, distances: RuleDistances) -> Network:
-    """Return a network of a compiled form, whose distances over all bytes are known."""
+    """Return a network from a compiled form, after its distances over all bytes are cached."""
     _by_all_bytes.keep(network, distances)
     return network
 
@@ -79,7 +79,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistan
 def _bases(
     network: Network, classes: NDArray[np.bool_], order: NDArray[np.int32], registers: OpenRegisters
 ) -> NDArray[np.int64]:
-    """Find the distances by an empty register, without the bytes that it lacks."""
+    """Find the distances for an empty register, without the bytes of counts that it lacks."""
     base = np.full(len(network), FAR, dtype=np.int64)
     given, missing, behind = registers.given(), registers.missing, registers.missing_behind()
     while True:
@@ -89,7 +89,7 @@ def _bases(
 
 
 def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
-    """Order the states, int32 ``[states]``: each after all that it leads to, circles excepted."""
+    """Order the states, int32 ``[states]``: each after all states that it leads to, except on cycles."""
     order = np.empty(len(network), dtype=np.int32)
     stack, searched, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
     is_found = np.zeros(len(network), dtype=np.bool_)
@@ -105,9 +105,9 @@ def _order(
     """List the states in postorder, by a depth-first search; return their number."""
     # order: out; the states.
     # is_found: scratch, all false; the states that the search has reached.
-    # stack: scratch; the states on the way to the current one.
-    # searched, at, ways, pushes: scratch, all zero; for each state on the stack the byte class of its search, the place
-    #   in ``actions``, the ways left of the action, the pushes left of the way.
+    # stack: scratch; the states on the path to the current one.
+    # searched, at, ways, pushes: scratch, all zero; for each state on the stack its current byte class, the offset in
+    #   ``actions``, the ways left of the action, the pushes left of the way.
     # table, actions: See ``Network.flat``.
     # classes: The number of byte classes.
     count = np.int64(0)
@@ -154,12 +154,12 @@ def _sweep(
     base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags,
     table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
-    """Lower ``base`` until it is a solution; return the number of sweeps."""
-    # base: in and out; the distances, none below its solution.
+    """Lower ``base`` until it solves all equations; return the number of sweeps."""
+    # base: in and out; upper bounds of the distances, then the distances.
     # order: The states in the order of the sweep.
-    # given: The states whose distances are given.
-    # missing: The bytes that a register of 0 lacks, by state.
-    # behind: The bytes missing after a first step into each state.
+    # given: The states whose distances do not change.
+    # missing: The bytes of the counts that a register of 0 lacks, by state.
+    # behind: The same after a first step into each state.
     # usable: The usable byte classes.
     # accepting: As in ``Network``.
     # table, actions: See ``Network.flat``.

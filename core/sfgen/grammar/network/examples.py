@@ -1,8 +1,8 @@
-"""Example texts of rules: the shortest, then one for each part that a text may have.
+"""Example texts of a grammar: the shortest text, then one for each part that a text may have.
 
-A text is a derivation of the rules. The shortest texts of all rules come from a fixpoint. A text with a given part goes
-the shortest way of rules from the start to the part, with shortest texts around it. After all parts the same texts come
-again with other values.
+A text is a derivation of the rules. A fixpoint gives the shortest text of each rule. A text with a given part follows
+the shortest path of calls from the start rule to the part; all else in it is a shortest text. After all parts the same
+texts are made again with other values.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from sfgen.grammar.network.rules import (
 )
 from sfgen.index.distance import LONGEST_TEXT
 
-_MOST_VALUES = 50  # of one automaton
-_MOST_STEPS = 100_000  # from rules to their calls, on all ways
+_MOST_VALUES = 50  # different values of one automaton
+_MOST_STEPS = 100_000  # calls on all paths together
 
 
 def every_text(grammar: GrammarRules) -> Iterator[str]:
     """Yield different texts, the shortest first, then one for each part.
 
-    A part is a call, a member or a branch. Some texts repeat what must differ: the caller checks them.
+    A part is a call, a member or a branch. In some texts values are equal that must differ: the caller checks them.
 
     >>> from sfgen.grammar.network.rules import Repeat
     >>> next(every_text(GrammarRules({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
@@ -57,9 +57,9 @@ def every_text(grammar: GrammarRules) -> Iterator[str]:
 
 
 def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
-    """Order texts by the number of new rules that each reaches.
+    """Order texts by the number of new rules that each reaches; ``reached`` has the rules of each text.
 
-    The first text stays first; those that reach nothing new come last.
+    The first text stays first; texts that reach no new rule come last.
 
     >>> most_telling_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
     ['', 'y', 'x', 'z']
@@ -76,13 +76,13 @@ def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
 
 
 class _Values:
-    """The texts of automata, each found once."""
+    """Example texts of automata, cached."""
 
     def __init__(self) -> None:
-        self._found: dict[Dfa, tuple[int, list[str]]] = {}  # with the number asked for
+        self._found: dict[Dfa, tuple[int, list[str]]] = {}  # the number of texts that were requested, and the texts
 
     def of(self, dfa: Dfa, number: int) -> bytes:
-        """Return a text of an automaton by number, modulo their count; 0 is the shortest."""
+        """Return the text of an automaton with a number, modulo the number of texts; 0 is the shortest."""
         if not number:
             return dfa.shortest()
         asked, texts = self._found.get(dfa, (0, []))
@@ -94,7 +94,7 @@ class _Values:
 
 
 class _Texts:
-    """Texts of a grammar with the same value, by number, wherever a rule is an automaton or a choice of values."""
+    """Texts of a grammar in which each automaton and each choice of values has the value with one number."""
 
     def __init__(self, rules: dict[str, Expression], start: str, number: int, values: _Values) -> None:
         self._rules = rules
@@ -122,7 +122,7 @@ class _Texts:
                     yield text.decode()
 
     def _through(self, way: list[str]) -> bytes | None:
-        """Return a short text along a way of rules, each of which calls the next."""
+        """Return a short text that contains a path of rules, each of which calls the next."""
         text: bytes | None = self._shortest.get(way[-1])
         for caller, called in reversed(list(itertools.pairwise(way))):
             if text is None:
@@ -146,7 +146,7 @@ class _Texts:
                 waiting += callers.get(name, ())
 
     def _plain(self, expression: Expression) -> bytes | None:
-        """Return a shortest text from the known texts of the rules."""
+        """Return a shortest text of an expression, given the known texts of the rules."""
         match expression:
             case Literal(data):
                 return data
@@ -170,7 +170,7 @@ class _Texts:
                     [self._plain(member.expression) for member in members if member.is_needed], separator
                 )
             case _:
-                return None  # replaced by _with_places
+                return None  # ``_with_places`` has replaced all other kinds
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
         between = self._plain(separator)
@@ -180,7 +180,7 @@ class _Texts:
     # ---- texts with a part in them ---------------------------------------------------------------------------------
 
     def _with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
-        """Return a short text in which a call of a rule reads ``text``; ``None`` without such a call."""
+        """Return a short text in which a call of a rule reads ``text``; ``None`` if there is no such call."""
         match expression:
             case Call(called):
                 return text if called == rule else None
@@ -216,9 +216,9 @@ class _Texts:
 
 
 def _with_places(grammar: GrammarRules) -> dict[str, Expression]:
-    """Give each place that a text may come through a rule of its own, so that equal calls differ.
+    """Make a separate rule of each part, so that equal calls can be distinguished.
 
-    Places are calls, members of series, repeated parts, and branches with calls.
+    Parts are calls, members of series, repeated expressions, and branches with calls.
     """
     rules = dict[str, Expression]()
 
@@ -282,16 +282,16 @@ def _calls(expression: Expression) -> Iterator[str]:
 
 
 def _joined(parts: list[bytes | None]) -> bytes | None:
-    """Join the parts; ``None`` if one is unknown or the text is too long."""
+    """Concatenate the parts; ``None`` if one is unknown or the text is too long."""
     known = [part for part in parts if part is not None]
     return b"".join(known) if len(known) == len(parts) and sum(map(len, known)) <= LONGEST_TEXT else None
 
 
 def _times(part: bytes | None, number: int) -> bytes | None:
-    """Repeat a part; ``None`` as ``_joined``."""
+    """Repeat a part; ``None`` if it is unknown or the text is too long."""
     return part * number if part is not None and len(part) * number <= LONGEST_TEXT else b"" if not number else None
 
 
 def _shorter(texts: Iterator[bytes | None] | list[bytes | None]) -> bytes | None:
-    """Return the first of the shortest known texts."""
+    """Return the shortest of the known texts, the first of several."""
     return min((text for text in texts if text is not None), key=len, default=None)

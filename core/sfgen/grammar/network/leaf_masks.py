@@ -1,8 +1,8 @@
-"""Token masks inside a leaf: the tokens that an automaton reads, and the exits where it may end inside a token.
+"""Token masks inside a leaf: the tokens that an automaton reads, and the exits, where it may end inside a token.
 
-Masks are made and kept as those of a pattern are (see ``sfgen.index.mask_store``). If the automaton ends by one byte
-only, as a text in quotes does, exits are looked for among the trie nodes with this byte in them or below. The leaves
-that were used last are kept with the vocabulary, for all grammars with the same leaf.
+Masks are made and cached as those of a pattern are (see ``sfgen.index.mask_store``). If only one byte can end the
+automaton, such as a closing quote, exits are searched among the trie nodes that have this byte on them or below. The
+masks of the leaves that were used last are cached with the vocabulary, for all grammars with the same leaf.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from sfgen.weak_cache import kept_with_it
 
 
 class Behind(NamedTuple):
-    """The trie nodes right after exits."""
+    """Trie nodes at which a walk begins, such as the children of exits."""
 
     nodes: Int32  # ordered by byte
-    groups: NDArray[np.int64]  # where those of each byte end in ``nodes``, int64 ``[256]``
+    groups: NDArray[np.int64]  # the end of the nodes of each byte in ``nodes``, int64 ``[256]``
 
 
 class LocalMask(NamedTuple):
@@ -39,10 +39,10 @@ class LocalMask(NamedTuple):
 
     Attributes:
         mask: The tokens, uint32 ``[words]``; read-only.
-        behind: The trie nodes behind the exits; the caller reads on there.
-        doubts: Tokens with a whole text of a distinct call in them, ascending, int32.
-        farthest: The farthest end of the rule after any of the tokens, in bytes; -1 without tokens.
-        doubtful_exits: Whether the rule may end after a whole text of a distinct call.
+        behind: The children of the exits; the caller continues to read there.
+        doubts: The doubtful tokens, which contain a whole text of a distinct call, ascending, int32.
+        farthest: The greatest distance from the end of the rule after one of the tokens, in bytes; -1 without tokens.
+        doubtful_exits: Whether an exit comes after a whole text of a distinct call.
     """
 
     mask: Mask
@@ -60,7 +60,7 @@ class LocalMask(NamedTuple):
 class LeafMasks:
     """The masks of one leaf over one vocabulary. Safe to share between threads.
 
-    ``goal`` are the states in which a token may end, bool ``[states]``; ``None`` for all.
+    ``goal`` marks the states in which a token may end, bool ``[states]``; ``None`` for all.
     """
 
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> None:
@@ -73,7 +73,7 @@ class LeafMasks:
 
     @cached_property
     def closing_byte(self) -> int | None:
-        """The only byte by which the automaton comes to accept; ``None`` if there are several, or none is needed."""
+        """The only byte that leads to an accepting state; ``None`` if there are several, or the start accepts."""
         dfa = self._dfa
         if dfa.accepting[0]:
             return None
@@ -87,7 +87,7 @@ class LeafMasks:
         return _nodes_with(self._vocabulary.trie, self.closing_byte)
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
-        """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32), counts ignored."""
+        """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32); counts are ignored."""
         exits = self._known_exits.get(state)
         if exits is None:
             nothing = np.zeros(len(self._dfa), dtype=np.bool_)
@@ -99,7 +99,7 @@ class LeafMasks:
         return self._store.made(state)[0], exits
 
     def local(self, state: int) -> tuple[Mask, Behind]:
-        """Return the tokens that stay in the leaf (read-only) and the trie nodes after the exits, counts ignored."""
+        """Return the tokens that stay in the leaf (read-only) and the children of the exits; counts are ignored."""
         mask, exits = self.mask(state)
         after = self._known_behind.get(state)
         if after is None:
@@ -112,7 +112,7 @@ class LeafMasks:
         return CountedMasks(self._dfa, self._vocabulary, self, self._exits, has_all_goals=self._has_all_goals)
 
     def _exits(self, state: int, counts: NDArray[np.bool_]) -> tuple[Int32, Int32]:
-        """Return the trie nodes at which the leaf may end, and the count before each."""
+        """Return the exits of a state and the count at each, given the states into which a step counts."""
         trie = self._vocabulary.trie
         nodes, ends = self._closing_nodes
         exits, sums = np.empty((2, len(nodes)), dtype=np.int32)
@@ -126,11 +126,11 @@ class LeafMasks:
 
 
 class LeafMasksBut(LeafMasks):
-    """The masks of a leaf that is another one but for a few texts, of which the other's masks lack some tokens.
+    """The masks of a leaf that accepts the texts of another leaf, the base, except for a few excluded texts.
 
-    A state that a text passes allows the tokens of the other's state without the text's rest; its exits lack the trie
-    node of the rest. The states after the first byte by which a text is left are the other's. So masks are not walked
-    for, unless a state is farther away.
+    A state on the path of an excluded text has the mask of the base's state without the token that is the rest of the
+    text, and its exits without the trie node of that rest. A state one byte off such a path has the mask of the base's
+    state. So the trie is walked only for states farther away.
     """
 
     def __init__(self, leaf: Leaf, vocabulary: Vocabulary, most: LeafMasks) -> None:
@@ -158,7 +158,7 @@ class LeafMasksBut(LeafMasks):
         return mask, exits[kept]
 
     def local(self, state: int) -> tuple[Mask, Behind]:
-        """Return the tokens that stay in the leaf (read-only) and the trie nodes after the exits."""
+        """Return the tokens that stay in the leaf (read-only) and the children of the exits."""
         alike = self._alike(state)
         if alike is None:
             return super().local(state)
@@ -168,16 +168,16 @@ class LeafMasksBut(LeafMasks):
         return mask, behind(exits, self._vocabulary.trie)
 
     def _alike(self, state: int) -> int | None:
-        """Return the other leaf's state for one that a text passes, or one after; ``None`` for others."""
+        """Return the base's state for a state on the path of an excluded text, or one byte off it; else ``None``."""
         alike = self._followed[0].get(state)
         return self._left.get(state) if alike is None else alike
 
     @cached_property
     def _left(self) -> dict[int, int]:
-        """The other leaf's states for those after the first byte by which a text is left."""
+        """The base's state for each state one byte off the path of an excluded text."""
         passed = self._followed[0]
         own, other = self._dfa, self._most._dfa
-        of_each = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
+        of_each = np.unique(own.byte_classes, return_index=True)[1]  # one byte of each class
         targets = own.transitions[[*passed]].ravel()
         others = other.transitions[[*passed.values()]][:, other.byte_classes[of_each]].ravel()
         pairs = np.unique(targets[targets >= 0].astype(np.int64) * len(other) + others[targets >= 0])
@@ -186,7 +186,7 @@ class LeafMasksBut(LeafMasks):
 
     @cached_property
     def _followed(self) -> tuple[dict[int, int], dict[int, dict[bytes, None]]]:
-        """The other leaf's state for each that a text passes, and the rests of the texts there."""
+        """For each state on the path of an excluded text: the base's state, and the rests of the texts there."""
         (own, width, classes), (other, width_of_other, classes_of_other) = _flat(self._dfa), _flat(self._most._dfa)
         alike: dict[int, int] = {}
         rests: dict[int, dict[bytes, None]] = {}
@@ -203,12 +203,12 @@ class LeafMasksBut(LeafMasks):
 
 
 def _flat(dfa: Dfa) -> tuple[memoryview, int, bytes]:
-    """Return an automaton's table, its width and its byte classes, as Python reads single numbers of them fastest."""
+    """Return table, width and byte classes of an automaton, in types from which Python reads single numbers fastest."""
     return dfa.transitions.reshape(-1).data, dfa.transitions.shape[1], dfa.byte_classes.tobytes()
 
 
 def _tokens_and_node(vocabulary: Vocabulary, data: bytes) -> tuple[list[int], int | None]:
-    """Find the tokens with some bytes, and the trie node of these; ``None`` if no token begins with them."""
+    """Find the tokens with some bytes, and the trie node of the bytes; ``None`` if no token begins with them."""
     trie, tokens = vocabulary.trie, vocabulary.tokens
     ids = trie.token_ids.data
     first = place = bisect_left(range(len(ids)), data, key=lambda place: tokens[ids[place]] or b"")
@@ -218,16 +218,16 @@ def _tokens_and_node(vocabulary: Vocabulary, data: bytes) -> tuple[list[int], in
     while place < len(ids) and tokens[ids[place]] == data:
         found.append(ids[place])
         place += 1
-    # The nodes before which as many tokens stand are one below the other.
+    # The nodes that have the same number of tokens before them are one below the other.
     node = int(np.searchsorted(trie.token_starts, np.int32(first)))
     return found, node + len(data) - int(trie.depths[node])
 
 
 _STATES = 4096
-"""The states of a leaf whose exits are kept."""
+"""The most states of a leaf whose exits are cached."""
 
 _LEAVES = 256
-"""The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
+"""The most leaves whose masks are cached with a vocabulary; a grammar keeps the masks of its own leaves besides."""
 
 _lock = threading.Lock()
 _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
@@ -240,7 +240,7 @@ def _leaves(vocabulary: Vocabulary) -> dict[tuple[bytes, bytes], LeafMasks]:
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
-    """Return the masks of a leaf, one object for equal automata; ``goal`` is as in ``LeafMasks``."""
+    """Return the masks of a leaf, one object for equal automata; for ``goal`` see ``LeafMasks``."""
     most = None
     if goal is None and isinstance(leaf, Leaf) and leaf.most is not None:
         most = leaf_masks(Leaf(leaf.most), vocabulary, None)
@@ -254,12 +254,12 @@ def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[n
                 found = LeafMasksBut(leaf, vocabulary, most)
             if len(kept) == _LEAVES:
                 del kept[next(iter(kept))]
-        kept[key] = found  # the last one
+        kept[key] = found  # as the most recently used
         return found
 
 
 def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
-    """Return the trie nodes with a byte on them or below, ascending, and the ends of their subtrees among these."""
+    """Return the trie nodes with a byte on them or below, ascending, and the end of each one's subtree in this list."""
     with _lock:
         kept = _with_byte.setdefault(trie, {})
         if byte not in kept:
@@ -274,7 +274,7 @@ def _list_exits(
     sums: Int32sOut, counts: Flags, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
     trie_bytes: UInt8s, depths: Int32s, subtree_ends: Int32s,
 ) -> Int:  # fmt: skip
-    """List the nodes among ``nodes`` with children at which the automaton accepts; return their number."""
+    """List those of ``nodes`` that have children and at which the automaton accepts; return their number."""
     stack[0] = state
     count, position = np.int64(0), np.int64(0)
     while position < nodes.size:
@@ -298,7 +298,7 @@ _NOTHING_BEHIND = Behind(np.empty(0, dtype=np.int32), np.zeros(256, dtype=np.int
 
 
 def behind(exits: Int32, trie: TokenTrie) -> Behind:
-    """Return the trie nodes right after exits."""
+    """Return the children of exits."""
     if not exits.size:
         return _NOTHING_BEHIND
     children = np.empty(8 * len(exits) + 64, dtype=np.int32)
@@ -311,7 +311,7 @@ def behind(exits: Int32, trie: TokenTrie) -> Behind:
 
 
 def by_byte(nodes: Int32, trie: TokenTrie) -> Behind:
-    """Order trie nodes by their bytes."""
+    """Order trie nodes by their bytes, for a walk."""
     labels = trie.bytes[nodes]
     order = np.argsort(labels, kind="stable")
     return Behind(nodes[order], np.searchsorted(labels[order], np.arange(256), side="right").astype(np.int64))
@@ -321,8 +321,8 @@ def by_byte(nodes: Int32, trie: TokenTrie) -> Behind:
 def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, trie_bytes: UInt8s, ends: Int32s) -> Int:
     """List the children of trie nodes, ordered by byte; return their number."""
     # exits: The trie nodes.
-    # children: out; the children. Nothing is written without enough room.
-    # starts: 257 zeros; out, where the children of each byte end.
+    # children: out; the children. Nothing is written if there is not enough room.
+    # starts: 257 zeros; out: the end of the children of each byte, then their number.
     # trie_bytes, ends: As in ``TokenTrie``.
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1

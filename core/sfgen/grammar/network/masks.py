@@ -1,9 +1,9 @@
-"""Token masks of a network, in three parts.
+"""Token masks of a network. A mask has three parts:
 
-* The *local mask* of a state has the tokens that stay inside its rule, whatever lies below. Those of leaves are shared
-  by all grammars (see ``leaf_masks``).
-* After each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
-* Where the rule may end before the token, the tokens of the stack below are allowed too.
+* The *local mask* of a state: the tokens that stay inside its rule. They do not depend on the stack below. All grammars
+  share the local masks of leaves (see ``leaf_masks``).
+* After each exit, where the rule ends inside a token, the walk continues with the stack below: some tens of trie nodes.
+* If the rule may end before the token, the tokens of the stack below are allowed, too.
 
 Masks are cached by state, register and stack node.
 """
@@ -46,28 +46,28 @@ from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.weak_cache import kept_while_it_lives
 
 _LARGE, _SPARSE = 1_000_000, 16
-"""A leaf with more entries than ``_LARGE``, of which fewer than one in ``_SPARSE`` is a step, is walked as any other
-rule.
+"""A leaf with more than ``_LARGE`` entries, of which fewer than one in ``_SPARSE`` is a step, has no ``LeafMasks``: its
+masks are made by a walk, as those of other rules.
 """
 
 _KEPT_ENDS = 1024
-"""The configurations whose ends of the text inside tokens are cached."""
+"""The most configurations whose ``ends_behind`` are cached."""
 
 _MOST_PLACES = 4096
-"""The most places after tokens that are distinguished near a limit."""
+"""The most configurations after tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
 _NO_FRAMES = (-1, 0, 0, -1, 0, 0)
 _WITHOUT_FRAMES: NDArray[np.int64] = np.array(_NO_FRAMES, dtype=np.int64)
 _FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
-"""The fields of the two stack nodes without frames, and the number of the first one after them."""
+"""The fields of the two stack nodes without frames, and the number of the first node after them."""
 
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
 _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class Places(NamedTuple):
-    """The places after the tokens of a position.
+    """The tokens that a position can read, grouped by the configuration after them.
 
     Attributes:
         group_of: The group of each token, uint16 ``[len(vocabulary)]``; 0 if it cannot be read.
@@ -80,7 +80,7 @@ class Places(NamedTuple):
 
 
 class NetworkMasks:
-    """Makes and caches the masks of one network over one vocabulary. Safe to share between threads."""
+    """Makes and caches the token masks of one network over one vocabulary. Safe to share between threads."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary, distances: RuleDistances) -> None:
         self._network = network
@@ -107,7 +107,7 @@ class NetworkMasks:
         self._scratch = threading.local()
 
     def of(self, configuration: NetworkConfiguration) -> TokenMask:
-        """Return the mask of a configuration with canonical register and node."""
+        """Return the mask of a configuration whose register and node are canonical."""
         token_mask = self._masks.get(configuration)
         if token_mask is None:
             state, register, node = configuration
@@ -115,7 +115,7 @@ class NetworkMasks:
         return token_mask
 
     def is_made(self, configuration: NetworkConfiguration) -> bool:
-        """Tell whether the mask of a configuration is cached."""
+        """Return whether the mask of a configuration is cached."""
         return configuration in self._masks
 
     def _make(self, state: int, register: int, node: Node) -> TokenMask:
@@ -172,7 +172,7 @@ class NetworkMasks:
         return LocalMask(mask, after, doubts, counts[FARTHEST], counts[DOUBTFUL_EXITS] > 0)
 
     def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
-        """Make the local mask of a leaf's state."""
+        """Make the local mask of a state of a leaf."""
         network, distances = self._network, self._distances
         first = self._first_of_rule(state)
         leaf = network.leaves[first]
@@ -187,7 +187,7 @@ class NetworkMasks:
         return LocalMask(mask, after, NO_TRIE_NODES, farthest)
 
     def _farthest_end(self, first: int, states: int, register: int) -> int:
-        """Return the most bytes from a state of a leaf to its end."""
+        """Return the greatest distance from a state of a leaf to its end, in bytes."""
         lengths = self._distances.registers.lengths(slice(first, first + states), register)
         return int(lengths[lengths < FAR].max())
 
@@ -195,7 +195,7 @@ class NetworkMasks:
         return self._firsts[int(self._network.rule_of[state])]
 
     def _leaf(self, state: int) -> LeafMasks | None:
-        """Return the masks of a state's leaf; ``None`` if its rule is no leaf, or may end by several bytes."""
+        """Return the masks of a state's leaf; ``None`` if its rule is no leaf, or several bytes may end it."""
         rule = int(self._network.rule_of[state])
         if rule not in self._leaves:
             first = self._first_of_rule(state)
@@ -210,7 +210,7 @@ class NetworkMasks:
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
     def ends_behind(self, configuration: NetworkConfiguration) -> Int32:
-        """Return the trie nodes right after those at which the whole text may end, inside a token; int32."""
+        """Return the children of the trie nodes at which the whole text may end inside a token, int32."""
         nodes = self._ends_behind.get(configuration)
         if nodes is None:
             state, register, node = configuration
@@ -227,7 +227,7 @@ class NetworkMasks:
         return nodes
 
     def read_behind(self, starts: list[NetworkConfiguration], after: Behind) -> tuple[Mask, Int32]:
-        """Read on at some trie nodes; return the tokens there, and the trie nodes right after ends of the text."""
+        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
         mask, exits = np.zeros(self._words, dtype=np.uint32), self._room().exits
         counts, _ = self._walk(mask, starts, behind=after, exits=exits)
         return mask, behind(exits[: counts[EXITS]], self._vocabulary.trie).nodes
@@ -235,7 +235,7 @@ class NetworkMasks:
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: NetworkPosition) -> Places:
-        """Return the places after the readable text tokens."""
+        """Group the readable text tokens by the configuration after them."""
         mask = np.zeros(self._words, dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
@@ -256,7 +256,7 @@ class NetworkMasks:
         places: NDArray[np.int64] = _NO_PLACES,
         loaded: list[Node] | None = None,
     ) -> tuple[list[int], Int32]:
-        """Walk the trie and return the counts, see ``walk``, and the doubtful tokens."""
+        """Walk the trie; return the counts (see ``walk``) and the doubtful tokens."""
         room = self._room()
         first_made = room.load(configurations, loaded, BELOW if exits.size else BOTTOM)
         arguments: tuple[Any, ...] = (
@@ -284,15 +284,15 @@ class NetworkMasks:
 
 
 class _WalkedTrie(NamedTuple):
-    """A trie as walks read it."""
+    """A trie in the form that ``walk`` reads."""
 
     nodes: Int32  # ``TRIE_FIELDS`` numbers of each node
-    everywhere: Behind  # the nodes of the first bytes
+    everywhere: Behind  # the nodes of depth 1: a walk from these reads the whole trie
 
 
 @kept_while_it_lives
 def _walked(trie: TokenTrie) -> _WalkedTrie:
-    """Return a trie as walks read it, made once."""
+    """Convert a trie to the form that ``walk`` reads; cached."""
     columns = trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens
     nodes = np.stack([column.astype(np.int32) for column in columns], axis=1)
     is_first = trie.roots[1:] > trie.roots[:-1]
@@ -301,7 +301,7 @@ def _walked(trie: TokenTrie) -> _WalkedTrie:
 
 
 class _FrameRoom:
-    """Scratch memory of one thread, with stack nodes of frames."""
+    """The scratch memory for the walks of one thread."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
@@ -314,12 +314,12 @@ class _FrameRoom:
         self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
 
     def load(self, configurations: list[NetworkConfiguration], loaded: list[Node] | None, bottom: int) -> int:
-        """Write configurations as the first set, with their stack nodes; return the first number of a made node.
+        """Write configurations and their stack nodes as the start of a walk; return the number of the first made node.
 
-        ``bottom`` is the number of the node below a whole text: ``BOTTOM``, or ``BELOW`` if the caller reads on there.
+        ``bottom`` is the number of the node below a whole text: ``BOTTOM``, or ``BELOW`` if the caller continues there.
 
         Raises:
-            TooManyWays: There is no room for so many.
+            TooManyWays: There is no room for the configurations.
         """
         if 3 * len(configurations) > len(self.sets):
             raise TooManyWays
@@ -372,7 +372,7 @@ class _FrameRoom:
         return first_made
 
     def _load_alone(self, configuration: NetworkConfiguration, bottom: int) -> int:
-        """Write a configuration whose stack nodes have one frame each; return 0 if one has more."""
+        """As ``load``, for one configuration whose stack nodes have one frame each; return 0 for any other."""
         nodes, frames, below = [*_NO_FRAMES], [0] * (_FIRST_NODE * FRAME_FIELDS), configuration.node
         number = _FIRST_NODE
         while below.frames:
@@ -394,7 +394,7 @@ class _FrameRoom:
 
 
 def _lowest(configuration: NetworkConfiguration) -> Node:
-    """Return the node without frames below a configuration; all stacks of a network have the same."""
+    """Return the node without frames at the bottom of a configuration's stack; one network has only one."""
     node = configuration.node
     while node.frames:
         node = node.frames[0].below
@@ -402,13 +402,13 @@ def _lowest(configuration: NetworkConfiguration) -> Node:
 
 
 def _is_sparse(dfa: Dfa) -> bool:
-    """Tell whether states read few bytes, so that walks are short and a table of its own would be large."""
+    """Return whether an automaton is large and has few steps, so that walks are short and ``LeafMasks`` large."""
     entries = dfa.transitions.size
     if entries <= _LARGE:
         return False
-    parts = np.array_split(dfa.transitions, 1 + entries // _LARGE)  # the comparison takes memory, too
+    parts = np.array_split(dfa.transitions, 1 + entries // _LARGE)  # in parts, as the comparison needs memory
     return sum(int(np.count_nonzero(part >= 0)) for part in parts) < entries // _SPARSE
 
 
 _BELOW = Node((), 0, False)
-"""Stands for any stack below a rule while its local masks are made."""
+"""Represents any stack below a rule while its local masks are made."""

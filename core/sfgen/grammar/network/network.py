@@ -1,8 +1,8 @@
-"""A recursive transition network: one automaton for each rule, with calls between them (Woods, 1970).
+"""A recursive transition network: one automaton for each rule, with calls between them (Woods 1970).
 
-All automata lie in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
-call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
-rule that begins with another call pushes several (see ``_Openings``). Leaves stay automata.
+All automata are in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
+call is no separate step. A state that calls a rule reads the rule's first byte at once and pushes the return state; if
+the rule begins with another call, several are pushed (see ``_Openings``). Leaves stay automata.
 
 A frame of the stack has a return state and a register: the memory of its rule (see ``registers``).
 """
@@ -28,7 +28,9 @@ MAX_CELLS = 60_000_000
 """The most entries of the table."""
 
 MAX_FRAMES = 300_000
-"""The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
+"""The most frames in the ways of all rules. The number grows with the cube of a chain of rules, each of which begins
+with a call of the next.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +38,10 @@ class Network(Table):
     """The automata of rules. Immutable.
 
     Attributes:
-        names: The rules, that of a whole text first, without those copied into others.
+        names: The rules, the start rule first, without those copied into others.
         start: The first state.
         shortest: The fewest bytes of a text; texts that must differ are not compared.
-        leaves: The leaf of each rule that is one, by its first state.
+        leaves: The rules that are leaves, by their first states.
         registers: The memory of the rules.
     """
 
@@ -50,12 +52,12 @@ class Network(Table):
     registers: RuleRegisters = field(repr=False)
 
     def __repr__(self) -> str:
-        """One line."""
+        """Show the size and the start rule."""
         return f"Network(rules={len(self.names)}, states={len(self)}, start={self.names[0]!r})"
 
 
 def network_of(grammar: GrammarRules, analysis: Analysis | None = None) -> Network:
-    """Make the network of a grammar; ``analysis`` is that of its rules, if it was made before.
+    """Make the network of a grammar; ``analysis`` is the analysis of its rules, if there is one already.
 
     >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
@@ -68,8 +70,8 @@ def network_of(grammar: GrammarRules, analysis: Analysis | None = None) -> Netwo
 def network_as_written(grammar: GrammarRules) -> Network:
     """Make the network of a grammar with all its rules and calls.
 
-    It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that positions name
-    the rules as written.
+    It reads the same texts as :func:`network_of`'s network, but slower: every call pushes a frame, so that positions
+    contain the rules as written.
 
     >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal
     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
@@ -86,17 +88,19 @@ def _network(
     *,
     pushes_all: bool = False,
 ) -> Network:
-    """Refuse a grammar without a network; make the network of the simplified rules."""
+    """Make the network of the simplified rules; refuse a grammar that has no text."""
     shortest = analysis.lengths.get(grammar.start)
     if shortest is None:
-        raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
+        raise UsageError(
+            f"the rule {grammar.start!r} matches no text at all", hint="Look for a recursion that never ends."
+        )
     simple = simplified(grammar, analysis)
     automata = automata_of(simple, analysis.nullable)
     return _joined(tuple(simple.rules), automata, shortest, pushes_all=pushes_all)
 
 
 class _States:
-    """The states of all rules under one numbering, while they become a network."""
+    """The states of all rules under one numbering, while the network is built."""
 
     def __init__(self, names: tuple[str, ...], parts: Sequence[RuleAutomaton]) -> None:
         firsts = np.cumsum([0, *[len(part.transitions) for part in parts]]).tolist()
@@ -120,7 +124,7 @@ class _States:
             self._add(first, part)
 
     def _add(self, first: int, part: RuleAutomaton) -> None:
-        """Copy an automaton to the states from ``first`` on."""
+        """Copy an automaton into the table, from state ``first`` on."""
         own = slice(first, first + len(part.transitions))
         rows = self.table[own]  # a leaf may have millions of entries: they are copied once
         np.take(part.transitions, part.byte_classes[self._bytes], axis=1, out=rows, mode="clip")
@@ -138,9 +142,9 @@ class _States:
             self.leaves[first] = part.leaf
 
     def split_empty(self) -> None:
-        """Call a copy of each entry whose rule has the empty text; the copy reads something.
+        """Redirect calls of rules that have the empty text to a copy of the entry that does not accept.
 
-        The automata of the callers skip such a call already.
+        The automata of the callers can already skip such a call.
         """
         sites = [site for sites in self.calls.values() for site in sites]
         empty = sorted({site.entry for site in sites if self.accepting[site.entry]})
@@ -157,18 +161,18 @@ class _States:
         }
 
     def registers(self) -> RuleRegisters:
-        """Return the registers of the rules, once the states are copied."""
+        """Return the registers of the rules; called after ``split_empty``."""
         return self._registers.joined(self._size, self._copied, self.calls, self.leaves)
 
     def ends(self) -> NDArray[np.bool_]:
-        """Tell in which states a rule must end, since nothing is read there."""
+        """Return the states in which a rule must end, since nothing can be read there, bool ``[states]``."""
         is_end = self.accepting.copy()
         is_end[list(self.calls)] = False
         is_end[is_end] = (self.table[is_end] < 0).all(axis=1)
         return is_end
 
     def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> Actions:
-        """Write the ways through calls into the table, as actions; return these."""
+        """Write the ways through calls into the table as actions; return the actions."""
         openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
         places, numbers = dict[tuple[_Way, ...], int](), list[int]()
         states, byte_classes, entries = list[int](), list[int](), list[int]()
@@ -189,7 +193,7 @@ class _States:
 
 
 def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: int, *, pushes_all: bool) -> Network:
-    """Join all automata in one table; with ``pushes_all`` a return to a bare end is pushed, too."""
+    """Join all automata in one table; with ``pushes_all``, calls at the end of a rule push a frame, too."""
     states = _States(names, parts)
     states.split_empty()
     is_end = states.ends()
@@ -203,10 +207,10 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: in
 
 
 _Way = tuple[int, ...]
-"""A way to read a byte in the numbers of ``Actions``: state, whether its register is new, number of pushes, pushes."""
+"""A way to read a byte, encoded as in ``Actions``: state, whether its register is new, number of pushes, pushes."""
 
 _Ways = list[tuple[list[int], tuple[_Way, ...]]]
-"""Byte classes, and the ways to read each of them."""
+"""Groups of byte classes, and the ways to read each class of a group."""
 
 
 class _Openings:
@@ -223,20 +227,20 @@ class _Openings:
         self._is_end = is_end
         self._name_of = name_of
         self._of_entry: dict[int, _Ways] = {}
-        self._of_site: dict[CallSite, _Ways] = {}  # states with the same call share them
-        self._frames = 0  # in the ways of all entries
+        self._of_site: dict[CallSite, _Ways] = {}  # shared by all states with the same call
+        self._frames = 0  # the frames in the ways of all entries
         states = [*dict.fromkeys([*calls, *(site.entry for sites in calls.values() for site in sites)])]
         rows = table[states]
         numbers, byte_classes = np.nonzero(rows >= 0)
         self._classes_to: dict[int, dict[int, list[int]]] = {state: {} for state in states}
-        """The byte classes by which each state steps to another one without a call."""
+        """For each state: the byte classes that lead to each next state without a call."""
         for number, byte_class, target in zip(
             *(each.tolist() for each in (numbers, byte_classes, rows[numbers, byte_classes])), strict=True
         ):
             self._classes_to[states[number]].setdefault(target, []).append(byte_class)
 
     def of(self, state: int) -> _Ways:
-        """Return a state's ways: its own steps, and those of the rules that it calls."""
+        """Return the ways of a state: its own steps, and the ways of the rules that it calls."""
         found: _Ways = [(byte_classes, ((target, 0, 0),)) for target, byte_classes in self._classes_to[state].items()]
         sites = self._calls.get(state, ())
         is_alone = len(sites) + bool(found) <= 1
@@ -265,7 +269,7 @@ class _Openings:
         return self._of_entry[entry]
 
     def _find(self, opened: list[int]) -> None:
-        """Find the ways of an entry after those of all rules that it begins with."""
+        """Find the ways of an entry, after the ways of all rules with which it begins."""
         while opened:
             entry = opened[-1]
             called = (site.entry for site in self._calls.get(entry, ()))
@@ -273,12 +277,12 @@ class _Openings:
             if missing is None:
                 self._of_entry[opened.pop()] = self._fresh(entry)
             elif missing in opened:
-                raise InternalError(f"the rule {self._name_of(entry)!r} calls itself before it has read anything")
+                raise InternalError(f"the rule {self._name_of(entry)!r} calls itself before it reads anything")
             else:
                 opened.append(missing)
 
     def _fresh(self, entry: int) -> _Ways:
-        """Make the ways of an entry from those of the rules that it begins with."""
+        """Make the ways of an entry from the ways of the rules with which it begins."""
         found = self.of(entry)
         if entry in self._calls:
             found = [(byte_classes, tuple([_without_register(*way) for way in ways])) for byte_classes, ways in found]
@@ -290,13 +294,13 @@ class _Openings:
 
 
 def _merged(several: _Ways) -> _Ways:
-    """Join ways of which some read the same byte classes."""
+    """Regroup ways by byte class where several groups contain the same class."""
     numbers_of: dict[int, list[int]] = {}
     for number, (byte_classes, _) in enumerate(several):
         for byte_class in byte_classes:
             numbers_of.setdefault(byte_class, []).append(number)
     if len(numbers_of) == sum([len(byte_classes) for byte_classes, _ in several]):
-        return several  # each is read in the ways of one
+        return several  # no class is in two groups
     classes_of: dict[tuple[int, ...], list[int]] = {}
     for byte_class, numbers in numbers_of.items():
         classes_of.setdefault(tuple(numbers), []).append(byte_class)

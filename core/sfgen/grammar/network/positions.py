@@ -1,8 +1,8 @@
 """A network over one vocabulary: the masks of positions, and the way to the end in tokens.
 
-Without distinct calls a mask would be a union of cached masks. Their texts must differ, and masks are cached without
-texts; so doubtful tokens are checked one by one, and a limit of tokens must leave room for longer texts than the
-shortest.
+Without distinct calls the mask of a position is a union of cached masks. With them it is not: the texts of distinct
+calls must differ, and masks are cached without texts. So doubtful tokens are checked one by one, and a limit of tokens
+must leave room for texts that are longer than the shortest.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.mask_ids import packed
 from sfgen.protocols import Int32, Mask, Tokens
 
-_FEW = 12  # tokens, which are read one by one
+_FEW = 12  # fewer tokens than this are read without a cache of their prefixes
 
 _KEPT_PLACES = 64
-"""The positions near a limit whose places are cached."""
+"""The most positions near a limit whose groups of tokens are cached."""
 
 
 class NetworkPositions(Positions[NetworkConfiguration]):
     """The tokens that each position of a network allows; see ``Positions``.
 
-    If the single bytes write fewer distinct texts than the rules assume, a text counts as completable if its shortest
-    end can be written, and each token is tried.
+    If the single bytes can write fewer distinct texts than the rules assume, a text counts as completable if its
+    shortest completion can be written, and each token is tried.
     """
 
     _far = FAR
@@ -57,7 +57,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         self.reader: NetworkReader = NetworkReader(network, distances, trie.max_depth)
         self._masks = NetworkMasks(network, self.vocabulary, distances)
         self._repeated = RepeatedTexts(network, self.vocabulary, distances)
-        # Then neither distances nor cached masks decide, and each token is tried.
+        # If it is true, distances and cached masks are not exact, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and self._repeated.may_fall_short(trie.single_bytes)
         self._places: dict[NetworkPosition, Places] = {}
         self._lock = threading.Lock()
@@ -66,26 +66,26 @@ class NetworkPositions(Positions[NetworkConfiguration]):
 
     @cached_property
     def _completion(self) -> NetworkCompletion:
-        """The shortest completions, made at the first use: only a limit needs them."""
+        """The shortest completions, made at their first use: only a limit needs them."""
         return NetworkCompletion(self.network, self._distances, self.vocabulary)
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
+    # ---- token masks -----------------------------------------------------------------------------------------------
 
     def _mask_of(self, configuration: NetworkConfiguration) -> TokenMask:
         if not self.has_all_bytes and (self._may_fall_short or self.distance((configuration,)) >= FAR):
-            raise TooManyWays  # single bytes complete no text of it, so that it has no mask
+            raise TooManyWays  # the single bytes complete no text from here, so there is no mask
         return self._masks.of(self._canonical(configuration))
 
     def _is_mask_made(self, configuration: NetworkConfiguration) -> bool:
         return self._masks.is_made(self._canonical(configuration))
 
     def _canonical(self, configuration: NetworkConfiguration) -> NetworkConfiguration:
-        """Return the configuration that stands for all with the same masks, texts not compared."""
+        """Return one configuration for all that have the same mask, texts not compared."""
         state, register, node = configuration
         return NetworkConfiguration(state, self.reader.stacks.canonical_register(state, register), node.canonical)
 
     def _checked(self, position: NetworkPosition, mask: Mask, masks: Sequence[TokenMask]) -> Mask:
-        """Drop tokens that repeat a text of a distinct call, and ends right after one."""
+        """Drop the tokens, end tokens included, that repeat a text of a distinct call."""
         if not any(masked.doubts.size for masked in masks) and not has_texts(position):
             return mask
         doubtful = self._repeated.among(position, [masked.doubts for masked in masks])
@@ -99,7 +99,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return mask
 
     def _refused(self, position: NetworkPosition, tokens: list[int]) -> list[int]:
-        """Return those of some tokens that cannot be read; of many, each beginning is read once."""
+        """Return those of some tokens that cannot be read; if there are many, each prefix is read once."""
         if not tokens:
             return []
         texts = [self.vocabulary.tokens[token] or b"" for token in tokens]
@@ -113,7 +113,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
     def ends_behind(self, position: NetworkPosition) -> Int32:
-        """Return the trie nodes right after those at which the text may end inside a token.
+        """Return the children of the trie nodes at which the text may end inside a token.
 
         Distinct texts are not compared.
 
@@ -127,18 +127,18 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found)).astype(np.int32)
 
     def read_behind(self, position: NetworkPosition, nodes: Int32) -> tuple[Mask, Int32]:
-        """Read on at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
+        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
         return self._masks.read_behind(list(position), by_byte(nodes, self.vocabulary.trie))
 
     @property
     def has_distinct(self) -> bool:
-        """Whether some texts must differ, so that the text after a token must be checked once more."""
+        """Whether some texts must differ, so that the text after a token must be checked again."""
         return bool(self.network.registers.distinct.leaves)
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def distance(self, position: NetworkPosition) -> int:
-        """Return the fewest bytes to an end, distinct texts not compared; ``FAR`` or more where there is no way."""
+        """Return the fewest bytes to an end, distinct texts not compared; ``FAR`` or more if there is no way."""
         return self.reader.stacks.distance(position)
 
     def _can_end(self, position: NetworkPosition) -> bool:
@@ -170,9 +170,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return packed(fitting, len(self.vocabulary))
 
     def _places_of(self, position: NetworkPosition) -> Places:
-        """Return the places after the tokens of a position; the last few are cached, as positions inside a text share
-        them.
-        """
+        """Group the tokens of a position; some results are cached, as positions inside a text share them."""
         key = tuple([NetworkConfiguration(state, number_of(register), node) for state, register, node in position])
         places = self._places.get(key)
         if places is None:
@@ -184,7 +182,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return places
 
     def _looked_at_alone(self, position: NetworkPosition, places: Places) -> Int32:
-        """Return the tokens to check one by one: those without a single place, and those near distinct texts."""
+        """Return the tokens to check one by one: those in no group, and those that may repeat a distinct text."""
         alone = places.group_of == ALONE
         if has_texts(position):
             alone = self._repeated.looked_at_alone(
@@ -194,7 +192,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return np.flatnonzero(alone).astype(np.int32)
 
     def _beginning_of_shortest(self, position: NetworkPosition) -> bytes:
-        """Return the shortest text to an end, as far as a token may reach; nothing if no limit is near."""
+        """Return the beginning of the shortest text to an end, as long as a token; empty if no limit is near."""
         try:
             return self.shortest(position)[: self.vocabulary.trie.max_depth]
         except TextTooLong:

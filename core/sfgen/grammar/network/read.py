@@ -1,6 +1,6 @@
-"""Read bytes through a network, from position to position.
+"""Reads bytes through a network, from position to position.
 
-This is the plain definition of a network's texts. The kernels of ``walk`` do the same for many tokens at
+This is the definition of a network's texts in plain Python. The kernels of ``walk`` do the same for many tokens at
 once.
 """
 
@@ -39,7 +39,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         self._registers = self.stacks.distances.registers
         self._is_open = self._registers.is_open
         steps_into, of_texts = self._registers.steps_into(), self._registers.steps_of_texts()
-        self._keeps = steps_into.tobytes()  # the register, not the stack
+        self._keeps = steps_into.tobytes()  # whether a step keeps the register; the stack may change
         for steps in (steps_into, of_texts):
             steps[network.is_end] = CHANGES
         self._steps_into, self._steps_of_texts = steps_into.tobytes(), of_texts.tobytes()
@@ -65,16 +65,16 @@ class NetworkReader(ByteReader[NetworkPosition]):
         return position or None
 
     def _read_plainly(self, position: NetworkPosition, data: bytes, place: int) -> tuple[NetworkPosition, int]:
-        """Read bytes from a place on while all configurations keep their registers and stacks, as in most steps.
+        """Read bytes from an offset on while all configurations keep their registers and stacks, as in most steps.
 
-        Returned: the position after them, without configurations that cannot read them, and the place of the first
-        byte that is not read so.
+        Return the position after these bytes, without configurations that refuse them, and the offset of the first byte
+        that was not read.
         """
         end = len(data)
         reached = list[NetworkConfiguration]()
         for number, configuration in enumerate(position):
             behind, stop = self._run(configuration, data, place, end)
-            if stop < end and number:  # those before have read too far
+            if stop < end and number:  # the configurations before have read too far
                 return self._read_plainly(position, data[:stop], place)
             end = stop
             if behind is not None:
@@ -86,10 +86,10 @@ class NetworkReader(ByteReader[NetworkPosition]):
     def _run(
         self, start: NetworkConfiguration, data: bytes, place: int, end: int
     ) -> tuple[NetworkConfiguration | None, int]:
-        """Read bytes from a place on while a configuration keeps its register and stack.
+        """Read bytes from an offset on while a configuration keeps its register and stack.
 
-        Returned: the configuration after them, and the place of the first byte that is not read so; ``None`` and the
-        end where a byte is refused. The text of a distinct call goes on in its register.
+        Return the configuration after these bytes, and the offset of the first byte that was not read; ``None`` and
+        ``end`` if a byte is refused. In a distinct call the bytes are appended to the text in the register.
         """
         table, width, classes = self._table, self._width, self._classes
         state, register, node = start
@@ -130,7 +130,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         return self._together(dict.fromkeys(chain(*positions)))
 
     def _together(self, configurations: Iterable[NetworkConfiguration]) -> NetworkPosition:
-        """Join configurations of the same state and register."""
+        """Join the configurations with the same state and register."""
         found: Found = {}
         for state, register, node in configurations:
             nodes = found.setdefault((state, register), [])
@@ -139,7 +139,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         return self._of_found(found)
 
     def _of_found(self, found: Found) -> NetworkPosition:
-        """Make a position of the nodes of each state and register."""
+        """Make a position from the nodes of each state and register."""
         return tuple(
             [
                 NetworkConfiguration(state, register, node)
@@ -149,17 +149,17 @@ class NetworkReader(ByteReader[NetworkPosition]):
         )
 
     def _joined(self, nodes: list[Node]) -> list[Node]:
-        """Join the nodes of one state and register; the bottom stays by itself."""
+        """Join the nodes of one state and register; the bottom stays a separate node."""
         with_frames = [node for node in nodes if node.frames]
         joined = [self.stacks.joined(with_frames)] if with_frames else []
         return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
 
     def accepts(self, position: NetworkPosition) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
         return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
 
     def _possible(self, position: NetworkPosition) -> set[int]:
-        """Return the byte classes that a position reads, registers ignored."""
+        """Return the byte classes that can be read at a position if registers are ignored."""
         possible = set[int]()
         for state, _, _ in self.with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
@@ -167,7 +167,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         return possible
 
     def with_returns(self, position: NetworkPosition) -> Sequence[NetworkConfiguration]:
-        """Add the configurations that finished rules return to, each once."""
+        """Add the configurations to which rules that may end here return, each once."""
         accepting = self._accepting
         waiting = [each for each in position if accepting[each.state] and each.node.frames]
         if not waiting:
@@ -197,7 +197,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
                 self._enter(reached, way.state, fresh if way.is_fresh else register, below, byte)
 
     def _pushed(self, pushes: Sequence[Push], register: Register, below: Node) -> Node | None:
-        """Push frames; ``None`` without room for another member."""
+        """Return the node after some pushes; ``None`` if a pushed rule could not end after its call."""
         for push in pushes:
             kept = register if push.keeps else 0
             if not self._registers.may_return(push.state, kept):
@@ -206,7 +206,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         return below
 
     def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
-        """Add the configuration of a step into a state to ``reached``; return from ended rules."""
+        """Add the configurations after a step into a state to ``reached``, with returns from rules that end there."""
         after: Register | None = register
         if self._keeps[state] != KEEPS or isinstance(register, bytes):
             after = self._registers.after_step(state, register, byte, node)
@@ -226,7 +226,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
             nodes.append(node)
 
     def _returns(self, register: Register, node: Node) -> list[NetworkConfiguration]:
-        """Return the configurations after the end of a rule; a repeated text of a distinct call has none."""
+        """Return the configurations after the end of a rule; none if a distinct call read a text a second time."""
         if not node.is_distinct:
             return [NetworkConfiguration(*frame) for frame in node.frames]
         return [

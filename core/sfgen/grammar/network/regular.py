@@ -1,4 +1,4 @@
-"""Finite automata of grammars: exact for an expression without calls, a superset for a whole grammar."""
+"""Finite automata of grammars: an exact one for an expression without calls, a superset for a whole grammar."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
     if size(expression) > MAX_SIZE:
         raise GrammarTooLarge(name, f"{MAX_SIZE:,} bytes and parts")
     nfa = RulesAutomaton({name: expression}, ()).nfa
-    ends = nfa.edges[:, 1] >= BYTES  # the rule's entry and end, which read nothing
+    ends = nfa.edges[:, 1] >= BYTES  # the entry and the end of the rule, which read nothing
     epsilons = nfa.edges[ends][:, [0, 3, 0]]
     epsilons[:, 2] = 0
     plain = replace(nfa, edges=nfa.edges[~ends], epsilons=np.concatenate([nfa.epsilons, epsilons]))
@@ -47,15 +47,15 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
 
 
 MAX_SUPERSET = 8_000
-"""The most states of a superset before the subset construction; a larger one has no product with a ban."""
+"""The most states of a superset before the subset construction: from a larger one no ban could be subtracted."""
 
 
 def regular_superset(grammar: GrammarRules, analysis: Analysis | None = None) -> Superset | None:
-    """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
+    """Build an automaton that accepts all texts of a grammar, and some more (Nederhof 2000: superset approximation).
 
     A call becomes a jump into a copy of the called rule. A recursive rule has one copy, from which a text may return
-    to any of its callers; with too many copies all rules are treated so. Counts are ignored, and so is the demand
-    that names or items differ. The result is ``None`` beyond a limit.
+    to any of its callers; if there are too many copies, every rule has one copy only. Counts are ignored, and names or
+    items need not differ. The result is ``None`` beyond a limit.
 
     >>> from sfgen.grammar.network.rules import Alternation, Call, Concatenation, Literal
     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
@@ -82,12 +82,12 @@ def regular_superset(grammar: GrammarRules, analysis: Analysis | None = None) ->
 
 
 def _forgets(rule: Expression) -> bool:
-    """Tell whether the automaton of a rule accepts more texts than the rule."""
+    """Return whether the automaton of a rule accepts more texts than the rule."""
     return isinstance(rule, RegisterRule) or any(call.distinct for call in calls(rule))
 
 
 def _recursive(grammar: GrammarRules) -> Collection[str]:
-    """Return the rules on circles of calls, or that lead to one."""
+    """Return the rules that are on a cycle of calls or lead to one."""
     waits = {name: {call.rule for call in calls(rule)} for name, rule in grammar.rules.items()}
     callers = dict[str, list[str]]()
     for name, called in waits.items():
@@ -114,15 +114,15 @@ class _Rule(NamedTuple):
 
 
 class _Copies:
-    """Joins copies of the automata of rules."""
+    """Builds one automaton from copies of the automata of rules."""
 
     def __init__(self, parts: Sequence[RuleAutomaton]) -> None:
         self._rules = {name: _rule_in(part, name) for part in parts for name in part.entries}
 
     def of(self, start: str, shared: Collection[str]) -> Nfa | None:
-        """Return the automaton from ``start`` on, with one copy of each shared rule; ``None`` beyond the limit."""
+        """Return the automaton of the rule ``start``, with one copy of each shared rule; ``None`` beyond the limit."""
         states, edges, epsilons = 2, list[NDArray[np.int32]](), list[tuple[int, int, int]]()
-        first_of = dict[str, int]()  # of shared rules
+        first_of = dict[str, int]()  # the first state of each shared rule
         waiting = [(start, 0, 1)]
         while waiting:
             name, before, behind = waiting.pop()

@@ -1,9 +1,9 @@
 """The automaton of each rule: deterministic over bytes and calls, and minimal unless the rule is a leaf.
 
 Several rules are built together, so that the subset construction runs once. ``RulesAutomaton`` makes one
-nondeterministic automaton of them (Thompson's construction, 1968). Its symbols are the bytes and, from 256 on, calls,
-an *entry* for each rule from the common start, and an *end* for each rule to the common end. The ends differ, so
-minimization never joins states of different rules. Rules with members in any order are put together of such automata
+nondeterministic automaton of them (Thompson 1968). Its symbols are the bytes and, from 256 on, the calls, an *entry*
+symbol for each rule from the common start, and an *end* symbol for each rule to the common end. The ends differ, so
+minimization never merges states of different rules. Rules with members in any order are assembled from such automata
 (see ``registers.members``).
 """
 
@@ -52,10 +52,10 @@ from sfgen.grammar.network.rules import (
 )
 
 BYTES = 256
-"""The number of byte symbols; calls, entries and ends follow."""
+"""The number of byte symbols; the symbols of calls, entries and ends follow."""
 
 MAX_EDGES = 2_000_000
-"""The most states and edges of an automaton of rules, checked during construction."""
+"""The most states and edges of a nondeterministic automaton, checked during construction."""
 
 _TOGETHER = 48
 """The most rules that are built together: the table has a column for each of their calls."""
@@ -65,20 +65,20 @@ _CALLS_TOGETHER = 64
 
 
 class RuleAutomaton(NamedTuple):
-    """The automaton of one or several rules; for the numbers see ``Network``."""
+    """The automaton of one or several rules."""
 
     transitions: NDArray[np.int32]  # int32 ``[states, classes]``; -1 is no transition
     byte_classes: NDArray[np.int32]  # int32 ``[256]``
     accepting: NDArray[np.bool_]  # whether a rule may end in each state, bool ``[states]``
     calls: Sequence[tuple[int, Call, int]]  # state, call, return state
-    entries: Mapping[str, int]
-    rules: NDArray[np.int32]  # the number of each state's rule in ``entries``, int32 ``[states]``
+    entries: Mapping[str, int]  # the first state of each rule, by name
+    rules: NDArray[np.int32]  # the rule of each state, as its number in ``entries``, int32 ``[states]``
     leaf: Leaf | CountedText | None
     remembers: Remembers = Remembers()
 
 
 def automata_of(grammar: GrammarRules, nullable: Collection[str]) -> list[RuleAutomaton]:
-    """Build the automata of simplified rules, some of which have the empty text."""
+    """Build the automata of simplified rules; the ``nullable`` ones have the empty text."""
     automata, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
         if isinstance(expression, RegisterRule):
@@ -105,7 +105,7 @@ def automata_of(grammar: GrammarRules, nullable: Collection[str]) -> list[RuleAu
 
 
 def _deterministic(rules: Mapping[str, Expression], nullable: Collection[str]) -> RuleAutomaton:
-    """Build several rules by one subset construction; drop the common start and end."""
+    """Build the automaton of several rules by one subset construction, without the common start and end."""
     automaton = RulesAutomaton(rules, nullable)
     first = next(iter(rules))
     try:
@@ -129,7 +129,7 @@ def _deterministic(rules: Mapping[str, Expression], nullable: Collection[str]) -
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
     rule_of = _rule_of(table[:, used], list(entries.values()))
-    kept = np.flatnonzero(rule_of >= 0)  # without the common start and end
+    kept = np.flatnonzero(rule_of >= 0)  # all states but the common start and end
     renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last entry maps -1
     renumbered[kept] = np.arange(len(kept))
     return RuleAutomaton(
@@ -144,10 +144,10 @@ def _deterministic(rules: Mapping[str, Expression], nullable: Collection[str]) -
 
 
 def _rule_of(table: NDArray[np.int32], entries: list[int]) -> NDArray[np.int32]:
-    """Return the number of each state's rule; -1 where no entry leads.
+    """Return the number of each state's rule; -1 where no entry leads to the state.
 
-    A state has the rule of its predecessors, since rules share no states. Each state but the entries has a predecessor
-    with a smaller number, by the way states are numbered.
+    A state belongs to the rule of its predecessors, since rules share no states. States are numbered so that each state
+    except the entries has a predecessor with a smaller number.
     """
     sources, columns = np.nonzero(table >= 0)
     before = np.arange(len(table))
@@ -188,7 +188,7 @@ def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
 
 @lru_cache(maxsize=64)
 def _scaffold(members: AnyOrder) -> Scaffold:
-    """Build the automaton of an object whose names and values are calls; see ``without_members``."""
+    """Build the scaffold of an object from ``without_members``: its names and values are calls."""
     automaton = _deterministic({"": scaffold_expression(members)}, frozenset())
     targets = automaton.transitions[:, automaton.byte_classes]
     steps: list[list[tuple[int, int]]] = [[] for _ in targets]
@@ -202,7 +202,7 @@ def _scaffold(members: AnyOrder) -> Scaffold:
 
 
 class RulesAutomaton:
-    """The nondeterministic automaton of some rules.
+    """The nondeterministic automaton of several rules.
 
     Attributes:
         calls: The calls, in the order of their symbols from ``BYTES`` on.
@@ -254,7 +254,7 @@ class RulesAutomaton:
     def _fragment(self, expression: Expression, start: int, end: int) -> None:
         """Add the states and edges that read an expression from ``start`` to ``end``.
 
-        Nothing leads into ``start`` or out of ``end``, so fragments can share them.
+        No edge leads into ``start`` or out of ``end``, so fragments can share these states.
         """
         match expression:
             case Literal(data):
@@ -344,7 +344,7 @@ class RulesAutomaton:
                 self._fragment(expression, state, end if target is None else states[target])
 
     def _series(self, series: Series, start: int, end: int) -> None:
-        """Add two chains of states: before any member, and after one, where a separator comes first."""
+        """Add two chains of states: before the first member, and after a member, where a separator comes first."""
         nothing, something = self._state(), self._state()
         self._epsilon(start, nothing)
         for member in series.members:

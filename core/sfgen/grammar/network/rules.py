@@ -1,9 +1,9 @@
-"""Rules: expressions over bytes and calls of other rules. Nothing here knows tokens.
+"""Rules: expressions over bytes and calls of other rules. Nothing here depends on tokens.
 
-An expression is a regular expression over bytes and calls (an extended right-hand side of a context-free grammar). Five
-kinds go beyond that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder`` has members in any
-order; a ``StateMachine`` is an automaton whose steps read expressions; a ``CountedList`` and a ``CountedText`` count
-with a register in place of copies.
+An expression is a regular expression over bytes and calls (the extended right-hand side of a production in a
+context-free grammar). Five kinds go beyond that: a ``Series`` has members in a fixed order, some of them optional;
+``AnyOrder`` has members in any order; a ``StateMachine`` is an automaton whose steps read expressions; a
+``CountedList`` and a ``CountedText`` count with a register instead of copies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sfgen.errors import GrammarError, SfgenError
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A fixed text; without bytes it is the empty text."""
+    """A fixed text, possibly empty."""
 
     data: bytes
 
@@ -38,21 +38,21 @@ class Call:
     """A text of another rule."""
 
     rule: str
-    # Texts that distinct calls read within one text of the calling rule all differ. Only a ``Leaf`` may be called so,
-    # in a rule that counts nothing. Shortest texts assume that all but a few such calls can be left out.
+    # Whether all texts that such calls read within one text of the calling rule differ. Such a call may call only a
+    # ``Leaf``, and only in a rule without a count. Shortest texts assume that all but a few such calls are optional.
     distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """The parts one after the other; without parts it is the empty text."""
+    """The parts one after the other; the empty text if there are none."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of the branches; without branches there is no text."""
+    """One of the branches; no text if there are none."""
 
     branches: tuple[Expression, ...]
 
@@ -70,11 +70,12 @@ class Repeat:
 class Leaf:
     """A text that an automaton accepts.
 
-    As a whole rule it stays an automaton; elsewhere it is copied in.
+    As a whole rule it stays an automaton; as a part of a rule it is copied into the automaton of the rule.
     """
 
     dfa: Dfa
-    # Where many leaves are one automaton but for a few texts each, that automaton and those texts: its masks serve all.
+    # Where many leaves equal one automaton without a few texts: that automaton and these texts. The leaves share its
+    # masks.
     most: Dfa | None = field(default=None, compare=False)
     without: tuple[bytes, ...] = field(default=(), compare=False)
 
@@ -93,16 +94,16 @@ class Series:
 
     members: tuple[Member, ...]
     separator: Expression
-    # repeated any number of times after the last member, each after a separator
+    # an expression that may follow the members any number of times, each time after a separator
     more: Expression | None = None
 
 
 class Step(NamedTuple):
-    """A step of a machine.
+    """A step of a state machine.
 
     Attributes:
-        expression: The text of the step.
-        target: The state after it; ``None`` is the end.
+        expression: The text that the step reads.
+        target: The state after it; ``None`` for the end.
     """
 
     expression: Expression
@@ -111,12 +112,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateMachine:
-    """An automaton whose steps read expressions (a right-linear grammar).
+    """An automaton whose steps read expressions (a right-linear grammar), shorter than a regular expression."""
 
-    A regular expression would be longer.
-    """
-
-    states: tuple[tuple[Step, ...], ...]  # by state; the first is the start
+    states: tuple[tuple[Step, ...], ...]  # the steps of each state; the first state is the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class OtherMember:
 class AnyOrder:
     """Members in any order, each name at most once; only as a whole rule."""
 
-    members: tuple[NamedMember, ...]  # the required ones first, of which kernels tell 62 apart
+    members: tuple[NamedMember, ...]  # the required ones first; kernels distinguish the first 62
     others: tuple[OtherMember, ...]
     opening: bytes  # before the first member; not empty
     colon: Expression  # between name and value; without calls
@@ -165,14 +163,14 @@ class CountedList:
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class CountedText:
-    """A text of an automaton, some of whose steps a register counts; only as a whole rule."""
+    """A text of an automaton, some of whose steps are counted in a register; only as a whole rule."""
 
-    dfa: Dfa  # not minimal: states that count are apart from the others
-    counts: NDArray[np.bool_]  # states that a step into counts, bool ``[states]``
-    # states that need the minimum, bool ``[states]``
+    dfa: Dfa  # not minimal: counting states are never merged with others
+    counts: NDArray[np.bool_]  # the states into which a step is counted, bool ``[states]``
+    # the states that can be entered only if the count has reached the minimum, bool ``[states]``
     needs_minimum: NDArray[np.bool_]
     minimum: int
-    maximum: int | None  # the highest count; ``None``: any
+    maximum: int | None  # the highest count; ``None``: no limit
 
 
 Expression: TypeAlias = (
@@ -191,7 +189,7 @@ Expression: TypeAlias = (
 )
 
 Rules: TypeAlias = Mapping[str, Expression]
-"""Expressions by rule name; people are shown these names."""
+"""Expressions by rule name; messages and views show these names."""
 
 EMPTY = Literal(b"")
 """The empty text."""
@@ -202,14 +200,14 @@ NOTHING = Alternation(())
 
 @dataclass(frozen=True, slots=True)
 class GrammarRules:
-    """Rules, and the rule of a whole text."""
+    """Rules, and the name of the start rule."""
 
     rules: Rules
     start: str
 
 
 class GrammarTooLarge(SfgenError):
-    """Rules whose automata pass a limit.
+    """The automata of the rules pass a limit.
 
     Attributes:
         position: The offset of the rule in the text of the grammar, in code points; ``None`` where it is unknown.

@@ -1,12 +1,12 @@
-"""Rules made ready for automata: no dead branches, no left recursion, few calls.
+"""Rewrites rules before they become automata: no dead branches, no left recursion, few calls.
 
-* A branch that calls a rule without a text is dropped. The rest can be completed from everywhere: no opening brace
-  leads to a dead end.
-* Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*``. The texts are the same, and
-  operators between operands are read in one way only. Left recursion through other rules, or after a part that may be
-  empty, becomes an automaton that reads the first text and then the texts that may follow each (Moore 2000).
-* Small rules without calls are copied to where they are called, and so are the branches of an alternation that is a
-  whole rule. The subset construction then reads common beginnings once (left factoring).
+* A branch that calls a rule without a text is dropped. Then every beginning that the rules read can be completed: no
+  opening brace leads to a dead end.
+* Direct left recursion becomes iteration: ``A = A x | A w A | y`` becomes ``A = y (x | w y)*``. The texts are the same,
+  and operators between operands are read in one way only. Left recursion through other rules, or after a part that may
+  be empty, becomes an automaton that reads the first text and then the texts that may follow it (Moore 2000).
+* Small rules without calls are copied into their callers, and so are the branches of an alternation that is a whole
+  rule. The subset construction then reads common beginnings once (left factoring).
 """
 
 from __future__ import annotations
@@ -38,22 +38,24 @@ from sfgen.grammar.network.rules import (
 )
 
 _MOST_MEMBERS = 100
-"""The most members of a series in such rules that may all be left out: each of them is written with all after it."""
+"""The most optional members at the beginning of a series in left-recursive rules: each is written out together with
+all members after it.
+"""
 
 _MOST_BEGINNINGS = 1_000
-"""The most ways to begin a text of rules that call each other before they read anything."""
+"""The most ways to begin a text of left-recursive rules."""
 
 _SMALL = 64
-"""The size, in bytes and parts, below which a rule without calls is copied to its callers."""
+"""The size, in bytes and parts, below which a rule without calls is copied into its callers."""
 
 
 class LeftRecursion(UsageError):
-    """A rule calls itself before it has read anything."""
+    """A rule calls itself before it reads anything, and cannot be rewritten."""
 
     def __init__(self, rules: Sequence[str]) -> None:
         self.rules = tuple(rules)
         super().__init__(
-            f"the rule {rules[0]!r} calls itself before it has read anything: {' → '.join(rules)}",
+            f"the rule {rules[0]!r} calls itself before it reads anything: {' → '.join(rules)}",
             hint="Write such a list as a repetition.",
         )
 
@@ -67,7 +69,7 @@ def simplify(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
     simplified = dict[str, Expression]()
     waiting = [grammar.start]
-    while waiting:  # the first of a chain of alternations has copied all, so the others are dropped
+    while waiting:  # the first of a chain of alternations contains the branches of all, so the others are dropped
         name = waiting.pop()
         if name not in simplified:
             simplified[name] = _with_branches_inside(name, rules)
@@ -76,7 +78,7 @@ def simplify(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
 
 
 def without_copies(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
-    """Simplify a grammar but keep every call, so that positions name the rules as written."""
+    """Simplify a grammar but keep every call, so that positions contain the rules as written."""
     lengths = analysis.lengths
     if grammar.start not in lengths:
         return GrammarRules({grammar.start: NOTHING}, grammar.start)
@@ -92,7 +94,7 @@ def without_copies(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
 
 
 def _pruned(expression: Expression, known: Collection[str]) -> Expression | None:
-    """Drop the parts without a text, given the rules that have one; ``None`` if nothing is left."""
+    """Drop the parts without a text, given the rules that have one; ``None`` if no text is left."""
     match expression:
         case Call(rule):
             return expression if rule in known else None
@@ -139,7 +141,7 @@ def _pruned_series(series: Series, known: Collection[str]) -> Series | None:
 
 
 def _pruned_machine(states: Sequence[Sequence[Step]], known: Collection[str]) -> StateMachine | None:
-    """Drop the steps that no text completes; unreachable states lose theirs."""
+    """Drop the steps that lead to no text, and all steps of unreachable states."""
     steps = [
         [Step(left, target) for each, target in steps if (left := _pruned(each, known)) is not None] for steps in states
     ]
@@ -191,10 +193,10 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 
 
 def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysis: Analysis) -> dict[str, Expression]:
-    """Rewrite the rules that call each other in a circle before they read anything, and that the start needs.
+    """Rewrite the rules that call each other in a cycle before they read anything, and that the start needs.
 
-    Each text of such a rule begins with a text that starts with none of the circle's rules. Then follows, any number of
-    times, the rest of a rule of the circle after its first call. These are the steps of one automaton.
+    Each text of such a rule begins with a text that begins with no rule of the cycle. Then, any number of times, there
+    is the text of a rule of the cycle without its first call. These texts are the steps of one automaton.
     """
     leading = {name: _leading(rules[name], analysis.lengths) for name in recursive}
     leading = {name: [rule for rule in called if rule in leading] for name, called in leading.items()}
@@ -214,7 +216,7 @@ def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysi
 
 
 def _called_whole(circle: Mapping[str, _Divided], rules: Rules, start: str) -> list[str]:
-    """List the rules of a circle that are called elsewhere than at rule beginnings: only these are written."""
+    """List the rules of a cycle that are called elsewhere than at the beginning of its rules: only these are kept."""
     expressions = [rule for name, rule in rules.items() if name not in circle]
     for heads, others, _ in circle.values():
         expressions += others
@@ -264,7 +266,7 @@ def _leading_of_row(items: Sequence[Expression], lengths: Lengths) -> list[str]:
 
 
 def _way_round(first: str, leading: Called) -> list[str]:
-    """Return the shortest way from a rule to itself, by calls before which nothing is read."""
+    """Return the shortest path of calls from a rule to itself on which nothing is read."""
     ways, seen = [[first]], set[str]()
     for way in ways:
         for called in leading[way[-1]]:
@@ -273,23 +275,23 @@ def _way_round(first: str, leading: Called) -> list[str]:
             if called not in seen:
                 seen.add(called)
                 ways.append([*way, called])
-    raise InternalError(f"the rule {first!r} is on no circle")
+    raise InternalError(f"the rule {first!r} is not left-recursive")
 
 
 class _NotDivided(Exception):
-    """Raised where an expression of a circle begins with a register of its own, or in too many ways."""
+    """An expression of a cycle begins with a register of its own, or in too many ways."""
 
 
 class _Divided(NamedTuple):
-    """An expression by its beginnings."""
+    """The texts of an expression, divided by their beginnings."""
 
-    heads: list[tuple[str, Expression]]  # a rule of the circle that is not empty there, and what follows it
-    others: list[Expression]  # texts that begin otherwise, none of them empty
+    heads: list[tuple[str, Expression]]  # a rule of the cycle that reads a nonempty text, and the expression after it
+    others: list[Expression]  # nonempty texts that begin with no rule of the cycle
     has_empty: bool
 
 
 class _Divider:
-    """Divides expressions by the rules of a circle that they begin with."""
+    """Divides the texts of expressions by the rules of a cycle with which they begin."""
 
     def __init__(self, rules: Rules, circle: Iterable[str], nullable: Collection[str]) -> None:
         self._rules, self._circle, self._nullable = rules, frozenset(circle), nullable
@@ -300,7 +302,7 @@ class _Divider:
             case Call(rule) if rule in self._circle:
                 return _Divided([(rule, EMPTY)], [], rule in self._nullable)
             case Call(rule) if rule in self._nullable:
-                return _Divided([], self.divided(self._rules[rule]).others, True)  # it begins with none of the circle
+                return _Divided([], self.divided(self._rules[rule]).others, True)  # it begins with no rule of the cycle
             case Literal(b""):
                 return _Divided([], [], True)
             case Call() | Literal() | Bytes():
@@ -340,7 +342,7 @@ class _Divider:
         raise _NotDivided
 
     def _machine(self, machine: StateMachine) -> _Divided:
-        """Divide a machine: by the steps of its start, and of the states that lead there without a text."""
+        """Divide a machine, by the steps of its start and of the states that the start reaches without a text."""
         heads, others = list[tuple[str, Expression]](), list[Expression]()
         reached: list[int | None] = [0]
         for state in reached:
@@ -358,7 +360,7 @@ class _Divider:
 
 
 def _begun_at(machine: StateMachine, state: int) -> StateMachine:
-    """Return a machine that begins in another state."""
+    """Return the machine with another state as its start."""
     numbers = {state: 0, 0: state}
 
     def moved(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -369,7 +371,7 @@ def _begun_at(machine: StateMachine, state: int) -> StateMachine:
 
 
 def _written_out(series: Series) -> Expression:
-    """Write a series by its first member: which it is, and the others after it, each after a separator."""
+    """Write a series as an alternation over its first member, with the later members each after a separator."""
     branches, may_be_empty = list[Expression](), True
     for place, member in enumerate(series.members):
         rest = [_after_separator(other, series.separator) for other in series.members[place + 1 :]]
@@ -394,7 +396,7 @@ def _more(series: Series) -> list[Expression]:
 
 
 def _followed(first: _Divided, rest: Expression) -> _Divided:
-    """Put an expression after one that is not empty."""
+    """Append an expression to the nonempty texts of a divided one."""
     heads = [(rule, _joined(behind, rest)) for rule, behind in first.heads]
     return _Divided(heads, [_joined(other, rest) for other in first.others], False)
 
@@ -406,7 +408,7 @@ def _joined(first: Expression, second: Expression) -> Expression:
 
 
 def _read_onwards(name: str, circle: Mapping[str, _Divided]) -> Expression:
-    """Write a rule of a circle as an automaton: a state for each rule of which a text was read."""
+    """Write a rule of a cycle as an automaton, with a state for each rule of which a text was read."""
     states = {rule: number for number, rule in enumerate(circle, 1)}
     steps: list[list[Step]] = [[] for _ in range(len(states) + 1)]
     for rule, (heads, others, _) in circle.items():
@@ -420,10 +422,10 @@ def _read_onwards(name: str, circle: Mapping[str, _Divided]) -> Expression:
 
 
 def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
-    """Copy small rules without calls to their callers.
+    """Copy small rules without calls into their callers.
 
-    A rule that only calls such rules has no calls left. So each rule waits for those that it calls, and is looked at
-    once, in linear time (Kahn, 1962).
+    A rule that calls only such rules then has no calls left. Each rule is visited once, after the rules that it calls,
+    in linear time (Kahn 1962).
     """
     called = {name: list(calls(expression)) for name, expression in rules.items()}
     stay = {start}
@@ -452,7 +454,7 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
 
 
 def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression:
-    """Copy the rules that the branches of an alternation call into it, once each."""
+    """Copy the rules that are branches of an alternation into it, once each."""
     expression = rules[name]
     if not isinstance(expression, Alternation):
         return expression
@@ -471,7 +473,7 @@ def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression
 
 
 def _needed(rules: Rules, start: str) -> dict[str, Expression]:
-    """Keep the rules that the start reaches, the start first."""
+    """Return the rules that the start reaches, the start first."""
     reached, waiting = {start: None}, [start]
     while waiting:
         for call in calls(rules[waiting.pop()]):
@@ -482,7 +484,7 @@ def _needed(rules: Rules, start: str) -> dict[str, Expression]:
 
 
 def with_rules(bodies: Rules, expression: Expression) -> Expression:
-    """Replace calls by the bodies of rules, except in rules with registers."""
+    """Replace calls by the bodies of rules; expressions of rules with registers stay as they are."""
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)

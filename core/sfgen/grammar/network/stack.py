@@ -1,7 +1,7 @@
-"""The stacks of a network, shared: a graph-structured stack (Tomita, 1986).
+"""The shared stacks of a network: a graph-structured stack (Tomita 1986).
 
-A node holds the frames to which a rule may return at its end: mostly one, and more where a text is read in several
-ways. Equal nodes are the same object. So positions are compared and looked up quickly, and list items in equal
+A node contains the frames to which a rule may return at its end: mostly one, and several where a text has several
+readings. Equal nodes are the same object. So positions are compared and looked up quickly, and list items in equal
 positions share their masks.
 """
 
@@ -16,7 +16,7 @@ from sfgen.grammar.network.registers.register import NO_TEXTS, Register, texts_i
 from sfgen.grammar.shell.completion import Shortest
 
 _KEPT = 1 << 16
-"""The nodes that are found again by their frames; when there are more, all are forgotten and made anew."""
+"""The most nodes that are cached by their frames; beyond that the cache is emptied."""
 
 
 class Node:
@@ -25,11 +25,11 @@ class Node:
     Attributes:
         frames: The frames to return to; none at the bottom.
         distance: The fewest bytes from the return to the end of the text.
-        is_distinct: Whether the rule above is a distinct call, so that its register is the text that it reads.
-        depth: The number of frames below, along the first.
+        is_distinct: Whether a distinct call entered the rule above, so that its register is the text read so far.
+        depth: The number of frames below, along the first frame of each node.
         remembers: The most texts in a register below.
         canonical: The node with canonical registers; see ``FrameStacks.canonical_register``.
-        shortest: A shortest text from here, once it is found.
+        shortest: A shortest text from the return to the end; ``None`` until it is found.
     """
 
     __slots__ = ("_texts", "canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
@@ -95,7 +95,7 @@ NetworkPosition: TypeAlias = tuple[NetworkConfiguration, ...]
 
 
 class FrameStacks:
-    """Makes the stack nodes of one network, equal ones once. Safe to share between threads."""
+    """Makes the stack nodes of one network, one object for equal nodes. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: RuleDistances, longest: int) -> None:
         self.network = network
@@ -140,12 +140,12 @@ class FrameStacks:
             return self._known.setdefault(key, made)
 
     def distance(self, position: NetworkPosition) -> int:
-        """Return the fewest bytes from a position to the end; ``FAR`` or more where there is no way."""
+        """Return the fewest bytes from a position to the end; ``FAR`` or more if there is no way."""
         least = FAR
         for state, register, node in position:
             least = min(least, self.distances.of(state, register) + node.distance)
         return least
 
     def canonical_register(self, state: int, register: Register) -> int:
-        """Return the register that stands for all registers with the same masks."""
+        """Return one register for all registers with the same masks."""
         return self.distances.registers.canonical(state, register, self._longest)

@@ -1,7 +1,7 @@
 """The table of a network: its states, the steps between them, and the calls.
 
-An entry of the table is the next state, ``DEAD``, or an *action*: several ways to read the byte, each of which may push
-frames.
+An entry of the table is the next state, ``DEAD``, or an *action*: one or several ways to read the byte, each of which
+may push frames.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DEAD = -1
-"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``Actions``."""
+"""The entry of a refused byte; an entry ``v`` below ``DEAD`` is the action at ``-2 - v`` in ``Actions``."""
 
 
 class Push(NamedTuple):
@@ -29,8 +29,8 @@ class Way(NamedTuple):
     """One way to read a byte."""
 
     state: int
-    pushes: tuple[Push, ...]  # pushed first, the outermost first
-    # Whether the register is new. A call at the end of a rule pushes no frame and has a new register too.
+    pushes: tuple[Push, ...]  # the frames, the outermost first; they are pushed before the state is entered
+    # Whether the register is new. A call at the end of a rule pushes no frame but has a new register, too.
     is_fresh: bool
 
 
@@ -39,7 +39,7 @@ class CallSite(NamedTuple):
 
     entry: int  # the first state of the called rule
     target: int  # the return state
-    is_distinct: bool  # whether the texts of such calls differ from each other
+    is_distinct: bool  # whether the texts of such calls must differ from each other
 
 
 class FlatTable(NamedTuple):
@@ -54,11 +54,11 @@ KEEPS_REGISTER, IS_DISTINCT = 1, 2
 
 
 class Actions:
-    """The ways of each action, read from numbers when first asked for.
+    """The ways of each action, decoded from numbers at their first use.
 
     Attributes:
-        numbers: The actions end to end, int32. Each has its number of ways. Each way has its state, whether its
-            register is new, its number of pushes, and for each push the return state and flags.
+        numbers: The actions one after the other, int32. An action is its number of ways, then the ways. A way is its
+            state, whether its register is new, its number of pushes, and for each push the return state and flags.
     """
 
     def __init__(self, numbers: NDArray[np.int32]) -> None:
@@ -69,7 +69,7 @@ class Actions:
         return Actions, (self.numbers,)
 
     def __getitem__(self, place: int) -> tuple[Way, ...]:
-        """Return the ways of the action at a place."""
+        """Return the ways of the action at an offset."""
         ways = self._known.get(place)
         if ways is None:
             ways = self._known[place] = tuple(self._read(place))
@@ -95,11 +95,11 @@ class Table:
     Attributes:
         rule_of: The rule of each state, int32 ``[states]``.
         table: The next state, ``DEAD`` or an action, int32 ``[states, classes]``.
-        byte_classes: uint8 ``[256]``.
+        byte_classes: The class of each byte, uint8 ``[256]``.
         accepting: Whether the rule may end in each state, bool ``[states]``.
-        is_end: Whether it must end there, as nothing is read; bool ``[states]``.
-        actions: The ways of each action, by its place.
-        calls: The calls of each state with some.
+        is_end: Whether the rule must end in each state, since nothing can be read there, bool ``[states]``.
+        actions: The ways of each action, by its offset.
+        calls: The calls of each state that has any.
     """
 
     rule_of: NDArray[np.int32]
@@ -112,7 +112,7 @@ class Table:
 
     @property
     def alone(self) -> Table:
-        """The table alone, without the other parts of a network, so that the network can be freed."""
+        """A table without the other parts of a network, so that the network can be freed."""
         return Table(*(getattr(self, each.name) for each in fields(Table)))
 
     def __len__(self) -> int:
@@ -121,5 +121,5 @@ class Table:
 
     @property
     def flat(self) -> FlatTable:
-        """The table and the actions for kernels."""
+        """The table and the actions, for kernels."""
         return FlatTable(self.table.reshape(-1), self.actions.numbers)

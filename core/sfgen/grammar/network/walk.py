@@ -1,10 +1,10 @@
-"""Kernels that walk the token trie through a network: the tokens that a set of configurations can read.
+"""Kernels that walk the token trie through a network, to find the tokens that a set of configurations can read.
 
-It is the walk of ``sfgen.index.masks.one_state`` with a set of configurations at each depth in place of a state. The
-stack nodes below are loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
-token's prefix. Two nodes have no frames: the bottom, and ``BELOW``, which stands for any stack below a rule while the
-tokens inside that rule are found, and for what follows a whole text. A trie node at which a rule ends above ``BELOW``
-is an *exit*; the caller reads on there.
+The walk is that of ``sfgen.index.masks.one_state``, with a set of configurations at each depth instead of a state. The
+nodes of the stacks at the start are *loaded* into arrays. Nodes that a token pushes are *made* in scratch memory, and
+dropped when the walk leaves the prefix of the token. Two nodes have no frames: ``BOTTOM``, and ``BELOW``. ``BELOW``
+represents any stack below a rule while the tokens inside that rule are found, and any text after a whole text. A trie
+node at which a rule ends above ``BELOW`` is an *exit*; the caller continues to read there.
 
 ``_step_plainly`` and ``_step_all`` read one byte, as ``NetworkReader.read`` does, over plain numbers. A configuration
 is three numbers in ``sets``: state, register, stack node.
@@ -42,29 +42,29 @@ from sfgen.vocabulary.trie import NO_TOKEN
 
 NODE_FIELDS = 3
 FIRST_FRAME, NODE_DISTANCE, NODE_IS_DISTINCT = 0, 1, 2
-"""The fields of a stack node: its first frame or -1, its distance, whether the rule above is a distinct call."""
+"""The fields of a stack node: its first frame or -1, its distance, whether a distinct call entered the rule above."""
 
 FRAME_FIELDS = 4
 FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
-"""The fields of a frame; the last is the next frame of its node or -1."""
+"""The fields of a frame: return state, register, the node below, the next frame of its own node or -1."""
 
 BOTTOM, BELOW = 0, 1
 """The stack nodes without frames."""
 
 EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
-"""The counts of a walk: exits; the farthest end after a token, in bytes; places after tokens; doubtful tokens; exits
-after a whole text of a distinct call.
+"""The counts of a walk: exits; the greatest distance from the end after a token, in bytes; different configurations
+after tokens; doubtful tokens; exits after a whole text of a distinct call.
 """
 
 ALONE, FIRST_GROUP = 1, 2
-"""The group of a token without a single place, and the group of the first place."""
+"""The group of tokens that must be checked one by one, and the group of the first configuration after tokens."""
 
 MOST_CONFIGURATIONS = 1 << 13
-"""The most configurations of all sets on the way to a trie node."""
+"""The most configurations of all sets on the path to a trie node."""
 
 MOST_MADE = 1 << 12
-"""The most stack nodes made on the way to a trie node."""
+"""The most stack nodes made on the path to a trie node."""
 
 TOO_MANY = -1
 """Returned by a walk with too many configurations."""
@@ -73,11 +73,11 @@ OTHERWISE = -2
 """Returned by ``_step_plainly`` for any step that is not plain."""
 
 LEAVES_DISTINCT = 2
-"""The rule may end here by the end of a distinct call's text."""
+"""Returned by ``_leaves``: the rule may end here, together with the text of a distinct call."""
 
 BYTE, DEPTH, SUBTREE_END, FIRST_TOKEN = range(4)
 TRIE_FIELDS = 4
-"""What a walk looks up of a trie node, side by side: byte, depth, end of the subtree, and the first token."""
+"""The fields of a trie node that a walk reads, stored side by side: byte, depth, end of the subtree, first token."""
 
 
 @kernel
@@ -90,18 +90,18 @@ def walk(
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     trie: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens that the starts can read to ``mask``; return 0, or ``TOO_MANY``."""
+    """Add the tokens that the start configurations can read to ``mask``; return 0, or ``TOO_MANY``."""
     # behind: The trie nodes whose subtrees are walked, ordered by byte.
-    # groups: Where those of each byte end in ``behind``, int64 ``[256]``.
+    # groups: The end of the nodes of each byte in ``behind``, int64 ``[256]``.
     # starts: The number of configurations in ``sets`` at the beginning.
-    # loaded: The first number of a made stack node; nodes and frames below it are loaded.
-    # mask: out; the tokens, uint32 ``[words]``, without those that have the same bytes as others.
-    # doubts: out; the tokens with a whole text of a distinct call in them, uint32 ``[words]``.
+    # loaded: The number of the first made stack node; nodes and frames with smaller numbers are loaded.
+    # mask: out; the tokens, uint32 ``[words]``; of tokens with equal bytes only one.
+    # doubts: out; the doubtful tokens, such as those that contain a whole text of a distinct call, uint32 ``[words]``.
     # exits: out; the exits.
-    # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number of its place in
-    #   ``positions``. All zero, or empty if not wanted.
-    # positions: out; the places after tokens: state, register and node. A token is alone if it leads to several
-    #   configurations or to a made stack node, or has a whole text of a distinct call in it.
+    # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number in ``positions`` of
+    #   the configuration after it. All zero at the beginning; empty if not wanted.
+    # positions: out; the configurations after tokens: state, register and node. A token is ``ALONE`` if it leads to
+    #   several configurations or to a made stack node, or contains a whole text of a distinct call.
     # counts: out; ``FIELDS_OF_COUNTS`` numbers; ``FARTHEST`` is -1 without tokens.
     # table, actions: See ``Network.flat``.
     # width: The columns of ``table``.
@@ -110,15 +110,15 @@ def walk(
     # nodes: ``NODE_FIELDS`` numbers of each stack node.
     # frames: ``FRAME_FIELDS`` numbers of each frame; a made node has the frame of its own number.
     # sets: Three numbers of each configuration: state, register, node.
-    # marks: Four numbers of each depth below the starts: the begin and end of its set, the number of nodes, whether a
-    #   text of a distinct call was read.
+    # marks: Four numbers of each depth below the start: begin and end of its set, the number of nodes, whether a token
+    #   through here is doubtful, since a whole text of a distinct call was read.
     # trie: ``TRIE_FIELDS`` numbers of each trie node.
     # token_starts, token_ids: As in ``TokenTrie``.
     for field in range(FIELDS_OF_COUNTS):
         counts[field] = 0
     counts[FARTHEST] = -1
     marks[0], marks[1], marks[2], marks[3] = 0, starts, loaded, 0
-    refused = np.int64(-1)  # the last class of bytes that no start can read
+    refused = np.int64(-1)  # the last byte class that no start configuration can read
     end = np.int64(0)
     for byte in range(256):
         span, end = end, groups[byte]
@@ -198,9 +198,9 @@ def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, 
 
 @part
 def _leaves(position: Int, top: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64sOut) -> Int:
-    """Tell whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it.
+    """Return whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it.
 
-    Other ways to return wait in ``sets`` from ``top`` on; ``TOO_MANY`` without room for them.
+    Further frames to return to are kept in ``sets`` from ``top`` on; ``TOO_MANY`` if there is no room for them.
     """
     state, node, leaves = sets[3 * position], sets[3 * position + 2], np.int64(1)
     waiting = top
@@ -228,7 +228,7 @@ def _leaves(position: Int, top: Int, facts: Int32s, nodes: Int64s, frames: Int64
 
 @part
 def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
-    """Return the group of a token's set of configurations; recent places are compared first."""
+    """Return the group of a token by its set of configurations; recent configurations are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
@@ -249,8 +249,8 @@ def _step_plainly(
     before: Int, byte_class: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte where a single configuration keeps its register and stack, as in most steps."""
-    # before: The place in ``marks`` of the depth before the byte.
+    """Read one byte if there is one configuration, and it keeps its register and stack, as in most steps."""
+    # before: The offset in ``marks`` of the depth before the byte.
     # byte_class: The class of the byte.
     # marks, table, width, facts, nodes, frames, sets: See ``walk``.
     # Returns as ``_step_all`` does, or ``OTHERWISE``.
@@ -293,17 +293,17 @@ def _step_all(
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte with several configurations; return the end of the new set, -1 without room.
+    """Read one byte with several configurations; return the end of the new set, -1 if there is no room.
 
-    Return configurations before the byte are gathered at the other end of ``sets``, each once, since a stack is a
-    graph.
+    Configurations to which rules return before the byte are gathered at the other end of ``sets``; each is read once,
+    though a graph-structured stack may lead to it several times.
     """
     # begin, end: The configurations in ``sets``; the new set begins at ``end``.
     # made: The number of stack nodes.
     # doubt: Whether a whole text of a distinct call was read.
-    # loaded: The first number of a made stack node.
+    # loaded: The number of the first made stack node.
     # byte_class: The class of the byte.
-    # mark: The place in ``marks`` for the new set.
+    # mark: The offset in ``marks`` for the new set.
     # marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
     top = np.int64(end)
     room = np.int64(sets.size // 3)
@@ -385,9 +385,9 @@ def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
     facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Add the configurations of a step into a state to a set, after ended rules; return the set's end and the doubt.
+    """Add the configurations after a step into a state to a set, with returns from rules that end there.
 
-    The end is -1 without room.
+    Return the end of the set (-1 if there is no room) and the doubt.
     """
     register = after_step(state, register, facts, members)
     if register == REFUSED:
@@ -427,7 +427,7 @@ def _enter(
 def _is_among(
     state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
 ) -> Flag:
-    """Tell whether a configuration is in ``sets`` from ``begin`` to ``end``."""
+    """Return whether a configuration is in ``sets`` from ``begin`` to ``end``."""
     for position in range(begin, end):
         if (
             sets[3 * position] == state
@@ -440,7 +440,7 @@ def _is_among(
 
 @part
 def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s) -> Flag:
-    """Tell whether two stack nodes have the same frames; loaded nodes are unique, made ones have one frame."""
+    """Return whether two stack nodes have the same frames; loaded nodes are unique, made nodes have one frame."""
     while left != right:
         if left < loaded or right < loaded:
             return False

@@ -1,11 +1,12 @@
 """The shortest way to complete a text, and its fewest tokens.
 
-The shortest text from a position is one of its configurations'; of equally short ones it is the first in byte order.
-Then the rest after some of its tokens is again the shortest text from there. So the fewest tokens that write it fall
-by one with each token: a limit of that many tokens can always be kept.
+The shortest text from a position is the shortest of its configurations' texts; among equally short ones it is the first
+in byte order. Therefore the rest after some of its tokens is again the shortest text from there, and the fewest tokens
+that write it fall by one with each token: a limit of that number of tokens can always be kept.
 
 An engine finds the text of a configuration. A network joins the shortest rests of the rules on the stack, each of which
-is found once; a parser's costs do not add up, and its text is found byte by byte (see both ``completion``).
+is found once. A parser's costs do not add up, so its text is found byte by byte. See the ``completion`` module of each
+engine.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ class Shortest(NamedTuple):
 
 
 AT_END = Shortest(b"", np.zeros(1, dtype=np.int32))
-"""The text from the end itself."""
+"""The shortest text from an accepting configuration: the empty text."""
 
 NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
-"""In place of a text, where the engine finds none."""
+"""Returned in place of a text where the engine finds none."""
 
 
 class Completion(ABC, Generic[Configuration]):
     """Finds shortest completions. Safe to share between threads.
 
     Args:
-        vocabulary: The tokens; ``None`` where only texts are asked for.
-        far: The distance where there is no way.
-        is_exact: Whether a shortest text has as many bytes as the distance says; else it may have more.
+        vocabulary: The tokens; ``None`` where only texts are needed.
+        far: The distance where there is no way to the end.
+        is_exact: Whether the length of a shortest text equals the distance; else it may be longer.
     """
 
     def __init__(self, vocabulary: Vocabulary | None, far: int, *, is_exact: bool = True) -> None:
@@ -63,7 +64,7 @@ class Completion(ABC, Generic[Configuration]):
 
     @abstractmethod
     def distance(self, configuration: Configuration) -> int:
-        """Return the fewest bytes from a configuration to an end; ``far`` or more where there is no way."""
+        """Return the fewest bytes from a configuration to an end; ``far`` or more if there is no way."""
 
     @abstractmethod
     def _text_of(self, configuration: Configuration) -> bytes:
@@ -92,7 +93,8 @@ class Completion(ABC, Generic[Configuration]):
     def tokens_left(self, position: tuple[Configuration, ...]) -> int:
         """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written.
 
-        Beyond ``LONGEST_TEXT`` bytes it is a bound: their number, or the highest where the text may be longer.
+        Beyond ``LONGEST_TEXT`` bytes the result is an upper bound: the number of bytes, or the highest number where the
+        text may be longer than the distance.
         """
         return min(map(self._tokens_of, position))
 
@@ -111,7 +113,7 @@ class Completion(ABC, Generic[Configuration]):
         return fewest
 
     def _before(self, rest: bytes, below: Shortest) -> Shortest:
-        """Put a text before a known one, and count its tokens."""
+        """Prepend a text to a known shortest text, and count its tokens."""
         if below is NO_WAY:
             return NO_WAY
         text = rest + below.text
@@ -126,7 +128,7 @@ class Completion(ABC, Generic[Configuration]):
 
 
 def shortest_of(completions: Iterable[Shortest]) -> Shortest:
-    """Return the shortest text, the first in byte order; ``NO_WAY`` of none."""
+    """Return the shortest of some texts, the first in byte order; ``NO_WAY`` if there is none."""
     return min(
         (each for each in completions if each is not NO_WAY),
         key=lambda each: (len(each.text), each.text),

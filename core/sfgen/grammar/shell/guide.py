@@ -1,7 +1,7 @@
 """Guides of grammars, the same for both engines.
 
-A position holds all ways to read the text so far. An engine implements ``PositionReader`` and ``PositionMasks``
-(``sfgen.index.readers``); ``GrammarGuide`` walks one sequence by them.
+A position contains all ways to read the text so far. An engine implements ``PositionReader`` and ``PositionMasks``
+(``sfgen.index.readers``); ``GrammarGuide`` uses them to follow one sequence.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SHOWN = 60  # characters of a text in a message
 class KeptByVocabulary(Generic[Made]):
     """Caches a value for each vocabulary, as long as this cache and the vocabulary live. Threads may share it.
 
-    A value refers to its vocabulary, so it is stored there, under the cache. The function that makes a value is given
-    with each call: if the cache kept it, the cache and its owner would refer to each other. Equal vocabularies are told
-    apart, as their names may differ.
+    A value refers to its vocabulary, so it is stored with the vocabulary, under the cache. Each call passes the
+    function that makes a value: if the cache kept it, the cache and its owner would refer to each other. Equal
+    vocabularies have separate values, as the names of their tokens may differ.
 
     >>> sizes = KeptByVocabulary[int]()
     >>> sizes.of(Vocabulary([b"a", b"b"]), len)
@@ -44,7 +44,7 @@ class KeptByVocabulary(Generic[Made]):
         self._lock = threading.Lock()
 
     def of(self, vocabulary: Vocabulary, make: Callable[[Vocabulary], Made]) -> Made:
-        """Return the value of a vocabulary; make it the first time."""
+        """Return the value of a vocabulary; make it at the first call."""
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
             kept: WeakKeyDictionary[KeptByVocabulary[Made], Made] = _by_cache(vocabulary)
@@ -60,7 +60,7 @@ def _by_cache(vocabulary: Vocabulary) -> WeakKeyDictionary[KeptByVocabulary[Any]
 
 
 class GrammarGuide(BaseGuide[Position]):
-    """Guides one sequence through a grammar; its tables are shared. ``describe`` names positions for views.
+    """Guides one sequence through a grammar; guides share the tables. ``describe`` names positions for views.
 
     >>> from sfgen.grammar.network.network import network_of
     >>> from sfgen.grammar.network.positions import NetworkPositions
@@ -136,7 +136,7 @@ class GrammarGuide(BaseGuide[Position]):
         return self.tokens.allowed_tokens(self.mask())
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is cached, or needs no making."""
+        """Return whether the mask of this position is cached, or is trivial."""
         return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1], self.room)
 
     def _after(self, token_id: int) -> Position | None:

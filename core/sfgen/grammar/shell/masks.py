@@ -1,4 +1,4 @@
-"""Masks of configurations, and the caches of masks."""
+"""The token mask of a configuration, and caches of masks that are bounded in bytes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 KEPT = 64 << 20
-"""The bytes of the masks in one cache."""
+"""The most bytes of the masks in one cache."""
 
 _ENTRY = 1024
-"""The bytes that are counted for what is cached beside a mask."""
+"""The bytes that are counted for each entry besides its mask."""
 
 NO_DOUBTS: Int32 = np.empty(0, dtype=np.int32)
 
 
 class TooManyWays(Exception):
-    """A token is read in too many ways for the scratch memory."""
+    """A token has more readings than the scratch memory can hold."""
 
 
 class TokenMask(NamedTuple):
@@ -30,8 +30,8 @@ class TokenMask(NamedTuple):
 
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only.
-        farthest: No token leads farther from the end than this, in bytes; -1 without tokens.
-        doubts: Tokens that the mask has, and that a position may refuse all the same, int32.
+        farthest: The greatest distance from the end after one of the tokens, in bytes; -1 without tokens.
+        doubts: The doubtful tokens: tokens of the mask that a position may still refuse, int32.
     """
 
     mask: Mask
@@ -45,11 +45,11 @@ class TokenMask(NamedTuple):
 
 
 class HasBytes(Protocol):
-    """A mask, alone or with facts about it."""
+    """A mask, alone or together with more data."""
 
     @property
     def nbytes(self) -> int:
-        """Its bytes."""
+        """The bytes of the mask."""
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -57,10 +57,10 @@ Made = TypeVar("Made", bound=HasBytes)
 
 
 class KeptMasks(Generic[Key, Made]):
-    """Masks by a key, of which the oldest are forgotten; threads may share it.
+    """A cache of masks by key, bounded in bytes: the oldest masks are dropped first. Threads may share it.
 
     Attributes:
-        known: The masks, the oldest first.
+        known: The masks by key, the oldest first.
 
     >>> cache = KeptMasks[str, Mask](most=4096)
     >>> for name in "abcd":
@@ -76,7 +76,7 @@ class KeptMasks(Generic[Key, Made]):
         self._lock = threading.Lock()
 
     def keep(self, key: Key, made: Made) -> Made:
-        """Keep a mask, or return that of a faster thread."""
+        """Store a mask and return it; if another thread was faster, return the mask that it stored."""
         with self._lock:
             found = self.known.setdefault(key, made)
             if found is made:
@@ -86,7 +86,7 @@ class KeptMasks(Generic[Key, Made]):
             return found
 
     def get(self, key: Key) -> Made | None:
-        """Return a mask, if it is known."""
+        """Return the mask of a key; ``None`` if it is not cached."""
         return self.known.get(key)
 
     def __contains__(self, key: Key) -> bool:
@@ -100,18 +100,18 @@ def allow(mask: Mask, tokens: tuple[int, ...]) -> None:
 
 
 def forbid(mask: Mask, tokens: list[int]) -> None:
-    """Take some tokens out of a mask."""
+    """Remove some tokens from a mask."""
     for token in tokens:
         mask[token >> 5] &= ~np.uint32(1 << (token & 31))
 
 
 def words_of(vocabulary: Vocabulary) -> int:
-    """Return the words of a mask over a vocabulary."""
+    """Return the number of 32-bit words in a mask over a vocabulary."""
     return (len(vocabulary) + 31) // 32
 
 
 def cannot_be_written() -> DeadEnd:
-    """Make the error of a grammar that a vocabulary cannot write."""
+    """Make the error for a grammar of which the vocabulary can write no text."""
     return DeadEnd(
         "no sequence of tokens of this vocabulary writes a text of the grammar",
         hint="Use a model whose tokenizer can write every byte.",

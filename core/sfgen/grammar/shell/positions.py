@@ -1,8 +1,8 @@
 """The tokens that each position allows: joined masks of configurations, and the part of them within a limit.
 
-A limit is near where the end after some token is too far for the tokens that are left. Mostly a bound shows at once
-that no token leads so far. Else tokens are grouped by the configuration after them, as an engine finds it, and each
-configuration is asked once. Where a token is read in too many ways for that, tokens are read one by one.
+A limit is near if some token leads to a position whose end needs more tokens than are left. Mostly a bound shows at
+once that no token leads there. Else an engine groups the tokens by the configuration after them, and each
+configuration is checked once. Where a token has too many readings for that, tokens are read one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 16 << 20
-"""The bytes of the cached masks of positions, and of those near a limit."""
+"""The most bytes of the cached masks of positions; as many for those near a limit."""
 
 _NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
@@ -32,19 +32,19 @@ Configuration = TypeVar("Configuration", bound=tuple[object, ...])
 class Positions(ABC, Generic[Configuration]):
     """The tokens that each position allows; see ``PositionMasks``. Immutable, lazy, safe to share between threads.
 
-    A token is allowed if the grammar can read its bytes and the text can still be completed. In a vocabulary without
+    A token is allowed if the grammar can read its bytes and the text can still be completed. Where the vocabulary lacks
     some single bytes, a text counts as completable if it can be completed byte by byte.
 
     Attributes:
         vocabulary: The tokens.
-        has_all_bytes: Whether each byte is a token by itself, so that all texts can be written.
+        has_all_bytes: Whether each byte is a token by itself, so that every text can be written.
     """
 
     reader: ByteReader[tuple[Configuration, ...]]
     """Reads bytes."""
 
     _far: int
-    """The distance where there is no way."""
+    """The distance where there is no way to an end."""
 
     def __init__(self, vocabulary: Tokens) -> None:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
@@ -53,39 +53,39 @@ class Positions(ABC, Generic[Configuration]):
         self._known = self._kept.known
         self._bounded = KeptMasks[tuple[tuple[Configuration, ...], int], Mask](_KEPT)
 
-    # ---- what an engine tells ----------------------------------------------------------------------------------------
+    # ---- implemented by an engine ------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def _completion(self) -> Completion[Configuration]:
-        """The way to the end."""
+        """The shortest completions."""
 
     @abstractmethod
     def _mask_of(self, configuration: Configuration) -> TokenMask:
-        """Return the tokens of a configuration.
+        """Return the token mask of a configuration.
 
         Raises:
-            TooManyWays: They must be tried one by one.
+            TooManyWays: The tokens must be tried one by one.
         """
 
     @abstractmethod
     def _is_mask_made(self, configuration: Configuration) -> bool:
-        """Tell whether the mask of a configuration is cached."""
+        """Return whether the mask of a configuration is cached."""
 
     @abstractmethod
     def _fitting(self, position: tuple[Configuration, ...], plain: Mask, room: int) -> Mask:
-        """Return the text tokens, of a mask, after which ``room`` tokens complete the text; others do not matter.
+        """Return the text tokens of ``plain`` after which ``room`` tokens complete the text; other bits are ignored.
 
         Raises:
-            TooManyWays: They must be tried one by one.
+            TooManyWays: The tokens must be tried one by one.
         """
 
     def _checked(self, position: tuple[Configuration, ...], mask: Mask, masks: Sequence[TokenMask]) -> Mask:
-        """Return a joined mask without the tokens that only the whole position refuses."""
+        """Return the joined mask without the tokens that only a check of the whole position refuses."""
         return mask
 
     def _suffices(self, position: tuple[Configuration, ...], room: int) -> bool:
-        """Tell whether ``room`` tokens complete the text after every token; if unknown, it is false."""
+        """Return whether ``room`` tokens complete the text after every allowed token; false if it is unknown."""
         return all(self._mask_of(each).farthest <= room for each in position)
 
     def _excess(self, position: tuple[Configuration, ...], distance: int) -> int:
@@ -93,10 +93,10 @@ class Positions(ABC, Generic[Configuration]):
         return 0
 
     def _can_end(self, position: tuple[Configuration, ...]) -> bool:
-        """Tell whether any number of tokens completes the text."""
+        """Return whether any number of tokens completes the text."""
         return self.distance(position) < self._far
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
+    # ---- token masks -----------------------------------------------------------------------------------------------
 
     def mask(self, position: tuple[Configuration, ...]) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
@@ -133,7 +133,7 @@ class Positions(ABC, Generic[Configuration]):
         return mask
 
     def _near_limit(self, position: tuple[Configuration, ...], plain: Mask, room: int) -> Mask:
-        """Return the tokens of a mask after which ``room`` tokens complete the text, and its end tokens; read-only."""
+        """Restrict ``plain`` to its end tokens and those after which ``room`` tokens complete the text; read-only."""
         try:
             if self._suffices(position, room):
                 return plain
@@ -147,7 +147,7 @@ class Positions(ABC, Generic[Configuration]):
         return mask
 
     def _one_by_one(self, position: tuple[Configuration, ...], tokens: Int32, room: int | None) -> Int32:
-        """Return the tokens, of some, after which ``room`` tokens complete the text."""
+        """Return those of some tokens after which ``room`` tokens complete the text, by reading each token."""
         read = ReadByBytes(self.reader, position)
         return read.fitting(tokens, self.vocabulary.tokens, lambda after: self.fits(after, room))
 
@@ -161,7 +161,7 @@ class Positions(ABC, Generic[Configuration]):
         return TOKEN_IDS.of(mask)
 
     def is_made(self, position: tuple[Configuration, ...], room: int | None) -> bool:
-        """Tell whether the mask of a position is cached, or the masks that it is joined of, near a limit or not."""
+        """Return whether the mask of a position, or those of its configurations, are cached; ``room`` is ignored."""
         return position in self._kept or all(map(self._is_mask_made, position))
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ class Positions(ABC, Generic[Configuration]):
         return min(map(self._completion.distance, position))
 
     def fits(self, position: tuple[Configuration, ...], room: int | None) -> bool:
-        """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
+        """Return whether ``room`` tokens are enough to complete the text; ``None``: any number."""
         if room is None:
-            return self.has_all_bytes or self._can_end(position)  # the reader refuses what leads to no end
+            return self.has_all_bytes or self._can_end(position)  # the reader refuses bytes that lead to no end
         distance = self.distance(position)
         if distance <= room and distance + self._excess(position, distance) <= room:
             return True

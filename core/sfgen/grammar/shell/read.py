@@ -1,4 +1,4 @@
-"""Reading bytes from position to position: the parts of readers besides their step."""
+"""Readers of bytes, from position to position: everything except the step, which an engine implements."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sfgen import arguments
 from sfgen.protocols import Int32
 
 REFUSED = -1
-"""In place of a position's number: the bytes are refused."""
+"""In place of the number of a position: the bytes are refused."""
 
 _KEPT = 1 << 16
-"""The cached steps of one byte."""
+"""The most cached steps of one byte."""
 
 _UNKNOWN: Any = object()
-"""In place of a step that is not cached."""
+"""In place of the result of a step that is not cached."""
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -32,7 +32,7 @@ class ByteReader(ABC, Generic[Position]):
 
     start: Position
     _classes: bytes
-    """The class of each byte: those of one class lead from each position to the same one."""
+    """The class of each byte: from each position, all bytes of a class lead to the same position."""
 
     @abstractmethod
     def read(self, position: Position, data: bytes) -> Position | None:
@@ -40,7 +40,7 @@ class ByteReader(ABC, Generic[Position]):
 
     @abstractmethod
     def accepts(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
 
     @abstractmethod
     def united(self, positions: Sequence[Position]) -> Position:
@@ -48,10 +48,10 @@ class ByteReader(ABC, Generic[Position]):
 
     @abstractmethod
     def _possible(self, position: Position) -> Iterable[int]:
-        """Return the byte classes that a position may read; perhaps more."""
+        """Return a superset of the byte classes that can be read at a position."""
 
     def reads(self, text: str | bytes) -> bool:
-        """Tell whether a whole text can be read.
+        """Return whether a whole text can be read.
 
         Bytes are its UTF-8; a string with a lone surrogate is not text.
         """
@@ -60,7 +60,7 @@ class ByteReader(ABC, Generic[Position]):
         return position is not None and self.accepts(position)
 
     def _alive(self, position: Position) -> Iterator[tuple[int, Position]]:
-        """Yield a byte of each class that can be read, with the position after it; lazily, as two are mostly enough."""
+        """Yield one byte of each class that can be read, and the position after it; lazily, as callers need few."""
         for byte_class in sorted(self._possible(position)):
             byte = self._classes.find(byte_class)
             after = self.read(position, bytes([byte]))
@@ -68,7 +68,7 @@ class ByteReader(ABC, Generic[Position]):
                 yield byte, after
 
     def is_final(self, position: Position) -> bool:
-        """Tell whether nothing can follow: the text must end."""
+        """Return whether nothing can follow: the text must end."""
         return next(self._alive(position), None) is None
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
@@ -85,7 +85,7 @@ class StepReader(ByteReader[Position]):
 
     def __init__(self, kinds: bytes) -> None:
         self._kinds = kinds
-        """The kind of each byte; ``_read`` tells those of one kind not apart."""
+        """The kind of each byte; ``_read`` treats all bytes of one kind alike."""
         self._steps: dict[tuple[Position, int], Position | None] = {}
 
     @abstractmethod
@@ -110,12 +110,12 @@ class StepReader(ByteReader[Position]):
 
 
 class ReadByBytes(Generic[Position]):
-    """The positions after many texts from one position; each byte is read once at each position.
+    """Reads many texts from one position; each byte is read once at each position.
 
-    Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
+    Tokens share prefixes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
 
     Attributes:
-        positions: The positions by number; that of the start is 0.
+        positions: The positions by number; number 0 is the start.
     """
 
     def __init__(self, reader: ByteReader[Position], position: Position) -> None:
@@ -135,7 +135,7 @@ class ReadByBytes(Generic[Position]):
         return number
 
     def fitting(self, tokens: Int32, texts: Sequence[bytes | None], fits: Callable[[Position], bool]) -> Int32:
-        """Return the tokens, of some, that lead to a position that fits; each position is asked once."""
+        """Return those of some tokens that lead to a position that fits; ``fits`` is called once per position."""
         known, fitting = {REFUSED: False}, []
         for token in tokens.tolist():
             number = self.after(texts[token] or b"")

@@ -1,12 +1,12 @@
-"""Grammars that ask for tokens of the vocabulary, and not for their text: ``<think>``, ``<[10]>``, ``!<think>``.
+"""Token symbols: symbols of a grammar that stand for tokens, not for text: ``<think>``, ``<[10]>``, ``!<think>``.
 
-A *token symbol* of a grammar stands for one whole token, whatever its text is: a special token has none. The automata
-of a grammar read bytes. So a token symbol is a *code* in the rules: bytes that no UTF-8 has (C0, C1, F5 to FE), one for
-each of the first twelve symbols, several for more. No character is read by codes, and no text has them.
+A *token symbol* stands for one whole token, whatever its text is: a special token has no text. The automata of a
+grammar read bytes. So the rules contain a *code* in place of each token symbol: bytes that do not occur in UTF-8 (C0,
+C1, F5 to FE), one byte if there are at most twelve symbols, several if there are more. No text contains a code.
 
-The tokens of a symbol are added once the vocabulary is known. ``coded_vocabulary`` is a vocabulary without the tokens
-that have such bytes, and with a token for each code. Both engines work over it as they do without token symbols: masks
-after a code, distances (a code is one byte and one token, so that limits are right), the shortest text.
+The tokens of a symbol are found when the vocabulary is known. ``coded_vocabulary`` returns a vocabulary without the
+tokens that contain such bytes, and with a token for each code. Over it both engines work as they do without token
+symbols: masks after a code, distances (a code is one byte and one token, so that limits are right), the shortest text.
 ``SymbolPositions`` wraps an engine and translates its masks::
 
     engine, over the coded vocabulary     a  b  ab  </s>  | F5  F6  …
@@ -14,8 +14,8 @@ after a code, distances (a code is one byte and one token, so that limits are ri
     tokens of the symbols                                 | <think>: 4    !<think>: 0 1 2 5
       mask over the vocabulary            1  0  0    0    and token 4
 
-A token is read in all ways that it can be: as its text, and as each symbol that it is one of. The position after it
-is the union of these readings. So two spellings of one token, and a token and its own negation, need no care.
+A token is read in all possible ways: as its text, and as each symbol that it belongs to. The position after it is the
+union of these readings. So two spellings of one token, and a token beside its own negation, are no special cases.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 CODE_BYTES = bytes([*range(0xF5, 0xFF), 0xC0, 0xC1])
-"""Bytes that no UTF-8 has; FF, the border between characters in patterns, is another."""
+"""Bytes that do not occur in UTF-8; FF does not either, but patterns use it as the border between characters."""
 
-_KEPT = 16 << 20  # bytes of translated masks
+_KEPT = 16 << 20  # the most bytes of cached translated masks
 
 Position = TypeVar("Position", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSymbol:
-    """A symbol that stands for one token of some, or for one of all others.
+    """A symbol that stands for one token of a set, or of its complement.
 
     Attributes:
-        spelling: Its text in the grammar.
+        spelling: The symbol as written in the grammar.
         position: The offset of its first occurrence there, in code points.
-        name: The text or name of the only token; ``None`` where tokens have numbers.
-        ids: The numbers of the tokens, as ranges with both ends.
-        is_negated: Whether it stands for all other tokens.
+        name: The text or name of its only token; ``None`` if the tokens are given as ids.
+        ids: The ids of the tokens, as ranges that include both ends.
+        is_negated: Whether the symbol stands for all other tokens.
     """
 
     spelling: str
@@ -99,13 +99,13 @@ class SymbolTokens:
         if not chosen.any():
             reason, hint = "the vocabulary has no other token", ""
             if not symbol.is_negated:
-                reason = "this token ends a text, so nothing follows it"
+                reason = "this token ends a text, so nothing can follow it"
                 hint = "An end token follows a whole text by itself: leave it out."
             raise GrammarError(reason, text, symbol.position, hint=hint)
         return np.flatnonzero(chosen).astype(np.int32)
 
     def written(self, vocabulary: Vocabulary, text: str) -> dict[int, bytes]:
-        """Return the texts that stand for the special tokens of all symbols: their names, since they have no text."""
+        """Return the names of the special tokens of all symbols, by id: these tokens have no text."""
         return {
             token: vocabulary.text(token).encode()
             for symbol in self.codes
@@ -113,13 +113,13 @@ class SymbolTokens:
         }
 
     def spelled(self, data: bytes) -> bytes:
-        """Return a text of the automata with its symbols as they are written in the grammar."""
+        """Replace the codes in a text of the automata by the symbols as written in the grammar."""
         spelling_of = {code: symbol.spelling.encode() for symbol, code in self.codes.items()}
         every = re.compile(b"[%s]{%d}" % (re.escape(CODE_BYTES), self.code_size))
         return every.sub(lambda code: spelling_of.get(code[0], code[0]), data)
 
     def label(self, steps: Sequence[int]) -> str:
-        """Name the bytes of a step as characters, or as the symbol that they are the code of."""
+        """Describe the bytes of a step as characters, or as the symbol whose code they are."""
         return self._labels.get(bytes(steps)) or characters_from(steps)
 
     @cached_property
@@ -139,12 +139,12 @@ def _token_named(symbol: TokenSymbol, name: str, vocabulary: Vocabulary, text: s
     if ends:
         return ends[0]
     near = get_close_matches(name, list(vocabulary.names.values()), 2)
-    hint = f"Did you mean {' or '.join(near)}?" if near else 'As a text, of any tokens, it is "…" in quotes.'
+    hint = f"Did you mean {' or '.join(near)}?" if near else 'Write "…" in quotes for a text of any tokens.'
     raise GrammarError(f"no single token of the vocabulary is {name}", text, symbol.position, hint=hint)
 
 
 def codes_of(count: int) -> list[bytes]:
-    """List the codes of some symbols: different ones of the same length.
+    """List different codes of equal length for a number of symbols.
 
     >>> [code.hex() for code in codes_of(2)], len(codes_of(13)[0])
     (['f5', 'f6'], 2)
@@ -156,7 +156,7 @@ def codes_of(count: int) -> list[bytes]:
 
 
 def pattern_of(code: bytes) -> str:
-    """Write a code as a pattern of characters that no text has: surrogates.
+    """Write a code as a pattern of lone surrogates, which no text contains.
 
     >>> code_of(pattern_of(bytes([0xF5]))), is_code(pattern_of(bytes([0xF5]))), is_code("a")
     (b'\\xf5', True, False)
@@ -170,13 +170,13 @@ def code_of(pattern: str) -> bytes:
 
 
 def is_code(pattern: str) -> bool:
-    """Tell whether a pattern stands for a code."""
+    """Return whether a pattern stands for a code."""
     return bool(pattern) and all("\udc80" <= character <= "\udcff" for character in pattern)
 
 
 @lru_cache(maxsize=4)
 def _codes(size: int) -> tuple[bytes, ...]:
-    """List all codes of a length."""
+    """List all codes of a length in bytes."""
     return tuple(bytes(code) for code in product(CODE_BYTES, repeat=size))
 
 
@@ -185,7 +185,7 @@ _lock = threading.Lock()
 
 
 def coded_vocabulary(vocabulary: Vocabulary, code_size: int) -> Vocabulary:
-    """Return a vocabulary with a token for each code of a length, after all others; tokens with such bytes are out."""
+    """Return a vocabulary without the tokens that contain code bytes, and with a token for each code at its end."""
     with _lock:
         known = _coded.setdefault(vocabulary, {})
         if code_size not in known:
@@ -198,14 +198,14 @@ def _by_tokens(vocabulary: Vocabulary, code_size: int) -> Vocabulary:
     taken = frozenset(CODE_BYTES)
     tokens = [None if data and not taken.isdisjoint(data) else data for data in vocabulary.tokens]
     coded = Vocabulary([*tokens, *_codes(code_size)], vocabulary.end_token_ids)
-    if code_size > 1:  # a code can be written, so its bytes count as such that can
+    if code_size > 1:  # a code can be written, so each of its bytes counts as writable
         usable = coded.trie.single_bytes | np.isin(np.arange(256), list(CODE_BYTES))
         coded.__dict__["trie"] = replace(coded.trie, single_bytes=usable)
     return coded
 
 
 def _by_trie(vocabulary: Vocabulary) -> Vocabulary | None:
-    """Let the codes take the places of tokens in the trie, if these are single bytes, as in most vocabularies."""
+    """Replace the tokens of code bytes in the trie by the codes; ``None`` if other tokens contain such bytes."""
     trie, size = vocabulary.trie, len(vocabulary)
     nodes = trie.roots[list(CODE_BYTES)]
     is_alone = np.isin(trie.bytes, list(CODE_BYTES)).sum() == len(CODE_BYTES)
@@ -229,7 +229,7 @@ def _by_trie(vocabulary: Vocabulary) -> Vocabulary | None:
 
 
 class _Translated(NamedTuple):
-    """A mask with codes, which is held so that its id stays its own, and the mask over the vocabulary."""
+    """A mask with codes, kept alive so that its id is not reused, and the mask over the vocabulary."""
 
     coded: Mask
     mask: Mask
@@ -246,7 +246,7 @@ class SymbolPositions(Generic[Position]):
     Args:
         vocabulary: The tokens.
         symbols: The symbols.
-        text: The grammar, for errors.
+        text: The text of the grammar, for errors.
         make: Makes the masks of an engine over a vocabulary.
         origin: The name of the grammar's file, for errors.
     """
@@ -286,7 +286,7 @@ class SymbolPositions(Generic[Position]):
         return self._translate(self._made.mask(position))
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left."""
+        """Return the token mask of a position with ``room`` tokens left, end tokens not counted; read-only."""
         return self._translate(self._made.bounded_mask(position, room))
 
     def _translate(self, coded: Mask) -> Mask:
@@ -307,23 +307,23 @@ class SymbolPositions(Generic[Position]):
         return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position, room: int | None) -> bool:
-        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+        """Return whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
         return self._made.is_made(position, room)
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
+        """Return whether ``room`` tokens complete the text; ``None``: any number."""
         return self._made.fits(position, room)
 
     def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to an end, or an upper bound that falls by one with some token."""
         return self._made.tokens_left(position)
 
     def shortest(self, position: Position) -> bytes:
-        """Return the shortest text from a position to an end, with symbols as they are spelled."""
+        """Return the shortest text from a position to an end, with symbols as written in the grammar."""
         return self.symbols.spelled(self._made.shortest(position))
 
     def after(self, reader: ByteReader[Position], position: Position, token: int) -> Position | None:
-        """Return the position after a token; ``None`` where it is refused."""
+        """Return the position after a token; ``None`` if it is refused."""
         if not 0 <= token < len(self.vocabulary) or token in self.vocabulary.end_token_ids:
             return None
         ways = (reader.read(position, data) for data in self._readings(token))
@@ -331,7 +331,7 @@ class SymbolPositions(Generic[Position]):
         return after[0] if len(after) == 1 else reader.united(after) if after else None
 
     def _readings(self, token: int) -> Iterable[bytes]:
-        """Yield what the automata may read for a token: its text, and the codes of its symbols."""
+        """Yield the bytes that the automata may read for a token: its text, and the codes of its symbols."""
         tokens = self._coded.tokens
         if tokens[token] is not None:
             yield tokens[token] or b""
@@ -341,10 +341,10 @@ class SymbolPositions(Generic[Position]):
 
 
 class TextReading(Generic[Position]):
-    """Reads a text by itself, without its tokens, character by character.
+    """Reads a text character by character, without tokens.
 
     Attributes:
-        position: The position after what was read.
+        position: The position after the characters read so far.
     """
 
     def __init__(self, reader: ByteReader[Position]) -> None:
@@ -352,27 +352,27 @@ class TextReading(Generic[Position]):
         self._reader = reader
 
     def read(self, character: str) -> bool:
-        """Read a character; tell whether it may stand there."""
+        """Read a character; return whether it is allowed here."""
         after = self._reader.read(self.position, character.encode("utf-8", "surrogatepass"))
         if after is not None:
             self.position = after
         return after is not None
 
     def read_byte(self, byte: int) -> bool:
-        """Read a byte; tell whether it may stand there."""
+        """Read a byte; return whether it is allowed here."""
         after = self._reader.read(self.position, bytes([byte]))
         self.position = self.position if after is None else after
         return after is not None
 
     def accepts(self) -> bool:
-        """Tell whether the text may end here."""
+        """Return whether the text may end here."""
         return self._reader.accepts(self.position)
 
 
 class SpelledReading(TextReading[Position]):
-    """Reads a text in which a symbol with a name stands as that name, and any other one as some bytes.
+    """Reads a text in which token symbols are written out: a symbol with a name as that name, others as any bytes.
 
-    ``position`` stays where it is while only names are open.
+    While the text can be only inside of names, ``position`` does not change.
     """
 
     def __init__(
@@ -385,15 +385,15 @@ class SpelledReading(TextReading[Position]):
         self._names = [((symbol.name or "").encode(), code) for symbol, code in named.items()]
         self._unknown = [code for symbol, code in symbols.codes.items() if symbol not in named]
         self._here: Position | None = reader.start  # ``None``: inside of names only
-        self._open: list[tuple[bytes, Position]] = []  # the rest of each open name, and what follows it
-        self._behind: list[Position] = []  # after the tokens that began before, whatever they are
+        self._open: list[tuple[bytes, Position]] = []  # the rest of each open name, and the position after it
+        self._behind: list[Position] = []  # the positions after symbols without a name, which may end anywhere
 
     def read(self, character: str) -> bool:
-        """Read a character; tell whether it may stand there."""
+        """Read a character; return whether it is allowed here."""
         return all(map(self.read_byte, character.encode("utf-8", "surrogatepass")))
 
     def read_byte(self, byte: int) -> bool:
-        """Read a byte; tell whether it may stand there."""
+        """Read a byte; return whether it is allowed here."""
         reader, here = self._reader, self._here
         found, opened = list[Position](), self._open
         if here is not None:
@@ -414,19 +414,19 @@ class SpelledReading(TextReading[Position]):
         return self._here is not None or bool(self._open)
 
     def accepts(self) -> bool:
-        """Tell whether the text may end here."""
+        """Return whether the text may end here."""
         return self._here is not None and self._reader.accepts(self._here)
 
 
 class SymbolGuide(GrammarGuide[Position]):
-    """Guides one sequence through a grammar with token symbols; a teller reads its tokens (``token_read``)."""
+    """Guides one sequence through a grammar with token symbols; tellers read its tokens by ``token_read``."""
 
     @property
     def _by_symbols(self) -> SymbolPositions[Position]:
         return cast("SymbolPositions[Position]", self.tokens)
 
     def _read(self, position: Position, data: bytes) -> Position | None:
-        """Read bytes that are not a whole token, and so no symbol."""
+        """Read bytes that are not a whole token, and therefore no token symbol."""
         return None if not _CODES.isdisjoint(data) else super()._read(position, data)
 
     def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
@@ -447,11 +447,11 @@ class SymbolGuide(GrammarGuide[Position]):
 _CODES = frozenset(CODE_BYTES)
 
 _TOKEN = b"\xff"
-"""Before the number of a token that a teller reads; no text has it."""
+"""The prefix of a token's id in the bytes that a teller reads; no text contains it."""
 
 
 def token_read(piece: bytes) -> int | None:
-    """Return the token in what a teller reads of a ``SymbolGuide``; ``None``: it is text.
+    """Return the token that a piece read by a teller stands for; ``None`` if the piece is text.
 
     >>> token_read(_TOKEN + b"12"), token_read(b"12")
     (12, None)

@@ -1,6 +1,6 @@
-"""Registers: the memory of a rule beside its state.
+"""Registers: the memory of a rule besides its state.
 
 There are three kinds, a file each: ``counts`` (counted repetitions), ``names`` (members in any order), ``texts`` (texts
-that must differ). ``register`` has the values of all kinds, and ``Kind``, the protocol that each kind follows.
-``registers`` puts the three together: readers, distances and walks of a network use it alone, and know no kind.
+that must differ). ``register`` defines the values of all kinds, and ``Kind``, the protocol of a kind. ``registers``
+combines the three: readers, distances and walks of a network use only that module, and depend on no kind.
 """

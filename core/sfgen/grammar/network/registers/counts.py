@@ -1,10 +1,10 @@
-"""Counted repetitions: a list that counts its items, a text that counts some of its steps.
+"""Counted repetitions: a list whose items are counted, a text of which some steps are counted.
 
-A rule of ``{0,1000}`` copies would need as many states. A step into a state of ``COUNTS`` adds one to the register
-instead, and is dead beyond the maximum; a step into a state of ``CLOSES`` is dead below the minimum.
+A repetition such as ``{0,1000}`` would need a copy of its states for each count. Instead a step into a ``COUNTS`` state
+adds one to the register, and is refused above the maximum; a step into a ``CLOSES`` state is refused below the minimum.
 
-The fewest bytes to the end have two parts: the way by any count, and ``unit``, the bytes of one more count, times the
-count that the register lacks.
+The fewest bytes to the end are a sum: the distance if counts are ignored, and for each count that the register lacks
+``unit``, the bytes between two counting steps.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ PLAIN, COUNTS, CLOSES = 0, 1, 2
 """The effect on the register of a step into a state."""
 
 UNBOUNDED = 2**31 - 1
-"""The maximum of a count without one."""
+"""In place of the maximum of a count that has none."""
 
 _MOST_MISSING = 1 << 50
-"""The most bytes missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
+"""The most bytes that a count adds to a distance: more than ``FAR``, but sums over a stack still fit into 64 bits."""
 
 # ---- the automaton -------------------------------------------------------------------------------------------------
 
@@ -70,8 +70,7 @@ class Counter(NamedTuple):
     """The count of a rule."""
 
     kinds: NDArray[np.uint8]  # ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``
-    # the count still to come on the shortest way from each state to the closing step, int32 ``[states]``: 1 inside a
-    # character
+    # the fewest counting steps from each state to the closing step, int32 ``[states]``; such as 1 inside a character
     owes: NDArray[np.int32]
     minimum: int
     maximum: int
@@ -88,7 +87,7 @@ class CountedAutomaton(NamedTuple):
 
 
 def counted_text(text: CountedText) -> CountedAutomaton:
-    """Give the automaton of a counted text its counter."""
+    """Return the automaton of a counted text with its counter."""
     dfa = text.dfa
     kinds = np.where(text.counts, COUNTS, np.where(text.needs_minimum, CLOSES, PLAIN)).astype(np.uint8)
     maximum = UNBOUNDED if text.maximum is None else text.maximum
@@ -98,7 +97,7 @@ def counted_text(text: CountedText) -> CountedAutomaton:
 
 @lru_cache(maxsize=64)
 def _owed(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
-    """Return the least count from each state to the closing step, int32 ``[states]``."""
+    """Return the fewest counting steps from each state to the closing step, int32 ``[states]``."""
     of_state = np.frombuffer(kinds, dtype=np.uint8)
     known = np.where(dfa.accepting | (of_state == CLOSES), np.int64(0), np.int64(UNBOUNDED))
     owed = least_costs(dfa, (of_state == COUNTS).astype(np.int64), known)
@@ -107,12 +106,12 @@ def _owed(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
 
 
 def counted_list(items: CountedList) -> CountedAutomaton:
-    """Build a counted list. Separators are counted, so the bounds are one less than those of the items."""
+    """Build the automaton of a counted list. Separators are counted, so the bounds are those of the items minus one."""
     opening, separator, closing = items.opening, items.separator, items.closing
     if not (opening and separator and closing) or separator[0] == closing[0]:
-        raise InternalError("a counted list needs brackets and separators that differ at their first byte")
+        raise InternalError("the closing of a counted list begins as its separator does, or one of its texts is empty")
     if items.item.distinct:
-        raise InternalError("items that are counted cannot be distinct: the register has the count")
+        raise InternalError("counted items cannot be distinct calls: the register contains the count")
     opened = len(opening)
     after = opened + 1
     again = after + len(separator)
@@ -148,11 +147,11 @@ class Counters(NamedTuple):
     kinds: NDArray[np.uint8]  # uint8 ``[states]``
     owes: NDArray[np.int32]  # int32 ``[states]``, as are the bounds
     minimum: NDArray[np.int32]
-    maximum: NDArray[np.int32]  # ``UNBOUNDED`` without one
+    maximum: NDArray[np.int32]  # ``UNBOUNDED`` if there is none
 
     @classmethod
     def joined(cls, size: int, parts: Mapping[int, Counter], copied: Sequence[int]) -> Counters:
-        """Join the counters of rules, by their first states, in ``size`` states, and copy some states to the end."""
+        """Join the counters of rules, given by first state, over ``size`` states; append copies of some states."""
         of_states = cls(np.zeros(size, dtype=np.uint8), *np.zeros((3, size), dtype=np.int32))
         of_states.maximum[:] = UNBOUNDED
         for first, counter in parts.items():
@@ -178,8 +177,10 @@ class Counters(NamedTuple):
 class CountRegisters:
     """The registers of all rules that count; see ``Kind``.
 
-    ``unit`` is the bytes of one more count, int64 ``[states]``; 0 where nothing more is counted. ``needs`` is the count
-    that a register of 0 lacks, int32 ``[states]``.
+    Attributes:
+        needs: The count that a register of 0 lacks in each state, int32 ``[states]``.
+        unit: The fewest bytes from one counting step to the next, int64 ``[states]``; 0 after the closing step.
+        base: The fewest bytes to the end if counts are ignored, int64 ``[states]``.
     """
 
     def __init__(self, table: Table, counters: Counters, usable: NDArray[np.bool_]) -> None:
@@ -198,7 +199,7 @@ class CountRegisters:
         self._owes: list[int] = counters.owes.tolist()
 
     def keeps(self) -> NDArray[np.bool_]:
-        """Tell into which states a step neither counts nor may pass a maximum."""
+        """Return the states into which a step neither counts nor may pass a maximum."""
         keeps: NDArray[np.bool_] = (self._counters.kinds == PLAIN) & (self._counters.maximum == UNBOUNDED)
         return keeps
 
@@ -217,7 +218,7 @@ class CountRegisters:
         return None if most != UNBOUNDED and count + self._owes[state] > most else count
 
     def canonical(self, state: int, number: int, longest: int) -> int:
-        """Keep counts near their bounds only."""
+        """Replace counts that are farther than a token from their bounds by a bound or 0."""
         if self._most[state] - number <= longest:
             return number
         least = self._least[state]
@@ -242,13 +243,13 @@ class CountRegisters:
         return lengths
 
     def mask(self, masks: CountedMasks, text: CountedText, first: int, state: int, number: int) -> tuple[Mask, Int32]:
-        """Return mask and exits of a state of a counted text, whose first state is ``first``."""
+        """Return mask and exits of a state of a counted text whose first state is ``first``."""
         missing, room = self._least[state] - number, self._most[state]
         owes = self._counters.owes[first : first + len(text.dfa)]
         return masks.mask(text, owes, state - first, missing, room if room == UNBOUNDED else room - number)
 
     def facts(self) -> dict[int, NDArray[np.int32]]:
-        """Return the counters and what they need."""
+        """Return the columns of the counters and of ``needs``."""
         counters = self._counters
         kinds = counters.kinds.astype(np.int32)
         return {KIND: kinds, LEAST: counters.minimum, MOST: counters.maximum, OWES: counters.owes, NEEDS: self.needs}
@@ -257,12 +258,12 @@ class CountRegisters:
 
     @property
     def missing(self) -> NDArray[np.int64]:
-        """The bytes that a register of 0 lacks, by state."""
+        """The bytes of the counts that a register of 0 lacks, by state."""
         missing: NDArray[np.int64] = self.unit * self.needs
         return missing
 
     def missing_behind(self) -> NDArray[np.int64]:
-        """Return the bytes missing to the minimum after a first step into each state; ``FAR`` where it is dead."""
+        """Return the same after a first step into each state; ``FAR`` where the step is refused."""
         kinds, owes, minimum, maximum = self._counters
         counts, closes = kinds == COUNTS, kinds == CLOSES
         missing: NDArray[np.int64] = self.unit * np.maximum(0, self.needs - counts)
@@ -270,7 +271,7 @@ class CountRegisters:
         return missing
 
     def set_base(self, base: NDArray[np.int64]) -> bool:
-        """Set the distances by any count, find the units anew, and tell whether they stayed the same."""
+        """Set ``base``, compute ``unit`` from it, and return whether ``unit`` is unchanged."""
         self.base = base
         unit = np.zeros_like(self.unit)
         whole = base + self.missing
@@ -288,7 +289,7 @@ class CountRegisters:
             states = np.flatnonzero(rule_of == rule)
             later = set(np.flatnonzero(closes & (rule_of == rule)).tolist())
             waiting = list(later)
-            while waiting:  # states after the closing step
+            while waiting:  # find the states after the closing step
                 for target in np.unique(self._table.table[waiting.pop()]).tolist():
                     if target >= 0 and target not in later:
                         later.add(target)
@@ -303,7 +304,7 @@ class CountRegisters:
         for start in (state for state in states.tolist() if kinds[state] == COUNTS):
             length = {start: 0}
             front = [start]
-            while front:  # few states: a search without a heap
+            while front:  # Dijkstra's algorithm; there are few states, so there is no heap
                 state = min(front, key=length.__getitem__)
                 front.remove(state)
                 targets = np.unique(table.table[state, self._usable]).tolist()
@@ -320,7 +321,7 @@ class CountRegisters:
 
 @kept_while_it_lives
 def _registers_of(text: CountedText) -> CountRegisters:
-    """Return the registers of a counted text by itself."""
+    """Return the registers of a counted text alone, outside of a network."""
     dfa, automaton = text.dfa, counted_text(text)
     states = np.zeros(len(dfa), dtype=np.int32)
     table = Table(states, dfa.transitions, dfa.byte_classes, dfa.accepting, dfa.accepting, NO_ACTIONS, {})
@@ -333,17 +334,17 @@ def _registers_of(text: CountedText) -> CountRegisters:
 
 
 def shortest_length(text: CountedText) -> int:
-    """Return the fewest bytes of a counted text, which has one."""
+    """Return the fewest bytes of a counted text that has a text."""
     return _registers_of(text).bytes_left(0, 0) if text.minimum else _without_count(text.dfa)
 
 
 @kept_while_it_lives
 def _without_count(dfa: Dfa) -> int:
-    return len(dfa.shortest())  # all strings with a greatest length have one automaton
+    return len(dfa.shortest())  # cached, as all strings with a maximum length share one automaton
 
 
 def shortest_text(text: CountedText) -> bytes:
-    """Return the shortest of a counted rule's texts, the first in byte order."""
+    """Return the shortest text of a counted text, the first in byte order."""
     dfa, registers = text.dfa, _registers_of(text)
     _, first = np.unique(dfa.byte_classes, return_index=True)
     smallest = sorted(zip(first.tolist(), range(len(first)), strict=True))
@@ -362,24 +363,24 @@ def shortest_text(text: CountedText) -> bytes:
 # ---- masks of counted texts ----------------------------------------------------------------------------------------
 
 _KEPT = 64
-"""The states whose counts of tokens are kept, three bytes for a token each."""
+"""The most states whose counts of tokens are cached: three bytes for each token of the vocabulary."""
 
 _NOT_READ, _MANY = 65_535, 65_534
-"""The count of a token that cannot be read, and the cap of all other counts, beyond the bytes of any token."""
+"""The count of a token that cannot be read, and the highest count of all others, more than any token has bytes."""
 
 
 class _CountedTokens(NamedTuple):
-    """The counts of the tokens that a state reads."""
+    """The counts of the tokens that can be read in a state."""
 
-    of_token: NDArray[np.uint16]  # the count of each token and of its shortest way to the closing step, by token
-    closes: NDArray[np.bool_]  # whether the text closes at the token's end, by token
-    exits: Int32
+    of_token: NDArray[np.uint16]  # the count after each token plus the fewest counting steps to the closing step
+    closes: NDArray[np.bool_]  # whether the text may end after each token, by token
+    exits: Int32  # trie nodes
     of_exit: Int32  # the count before each exit
-    highest: int  # of tokens and exits
+    highest: int  # the highest count of tokens and exits
 
 
 class LeafMasksOfText(Protocol):
-    """The masks of the automaton of a counted text, counts ignored."""
+    """The masks of the automaton of a counted text if counts are ignored."""
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
         """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32)."""
@@ -388,8 +389,8 @@ class LeafMasksOfText(Protocol):
 class CountedMasks:
     """The masks of a counted text over one vocabulary.
 
-    ``exits`` lists the trie nodes at which the automaton may end after a state, and the counts before them, given the
-    states that count. Without ``has_all_goals`` tokens may end in some states only.
+    ``exits`` returns the exits of a state and the count at each, given the states into which a step counts. Without
+    ``has_all_goals`` tokens may end in some states only.
     """
 
     def __init__(
@@ -409,11 +410,8 @@ class CountedMasks:
         self._known: dict[tuple[int, bytes], _CountedTokens] = {}
 
     def mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
-        """Return the mask and the exits of a state.
-
-        ``missing`` must still be counted before the text closes, and ``room`` at most.
-        """
-        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token counts more than its bytes
+        """Return the mask and the exits of a state if ``missing`` to ``room`` more steps must be counted."""
+        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token has more counting steps than bytes
             return self._plain.mask(state)
         counts = self._counts(text, owes, state)
         if missing <= 0 and room >= counts.highest:
@@ -452,7 +450,7 @@ def _count_tokens(
     byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, trie_bytes: UInt8s, depths: Int32s,
     subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Count each token that ``state`` reads, as ``_CountedTokens`` has it; return the highest count."""
+    """Fill the arrays of ``_CountedTokens`` for a state; return the highest count."""
     stack[0] = state
     node, end, highest = np.uintp(0), np.uintp(trie_bytes.size), np.int64(0)
     while node < end:

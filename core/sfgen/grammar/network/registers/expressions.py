@@ -1,6 +1,6 @@
-"""The expressions of rules with registers: what they call, and how long their shortest text is.
+"""The expressions of rules with registers: their calls, their shortest texts, and simpler expressions for them.
 
-Each is a whole rule: its calls are not copied into it, nor is it copied into its callers.
+Each is a whole rule: the rules that it calls are not copied into it, nor is it copied into its callers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def calls_of(rule: RegisterRule) -> list[Call]:
 
 
 def shortest_of(rule: RegisterRule, length_of: Callable[[Expression], float]) -> float:
-    """Return the fewest bytes of a rule, given those of its parts; infinity without a text."""
+    """Return the fewest bytes of a rule, given the lengths of its parts; infinity without a text."""
     match rule:
         case CountedText():
             return inf if rule.dfa.is_empty or _is_impossible(rule) else shortest_length(rule)
@@ -60,7 +60,7 @@ def _is_impossible(rule: RegisterRule) -> bool:
 
 
 def _shortest_members(rule: AnyOrder, length_of: Callable[[Expression], float]) -> float:
-    """Return the fewest bytes of members in any order: the needed ones, and as many of the shortest as must be."""
+    """Return the fewest bytes of members in any order: the required ones, and the shortest others up to the minimum."""
     needed = [member for member in rule.members if member.is_needed]
     around = len(rule.opening) + len(rule.closing)
     empty = inf if needed or rule.minimum else len(rule.empty)
@@ -79,7 +79,7 @@ def _shortest_members(rule: AnyOrder, length_of: Callable[[Expression], float]) 
 
 
 def pruned(rule: RegisterRule, known: Collection[str]) -> Expression:
-    """Drop the parts without a text from a rule that has one, given the rules that have one."""
+    """Drop the parts that have no text from a rule that has one, given the rules that have a text."""
     match rule:
         case CountedList(opening, item, closing=closing) if item.rule not in known:
             return Literal(opening + closing)
@@ -92,7 +92,7 @@ def pruned(rule: RegisterRule, known: Collection[str]) -> Expression:
 
 
 def without_register(rule: RegisterRule) -> Expression:
-    """Return an expression of some texts of a rule that has one, one of the shortest among them."""
+    """Return an expression without a register for some texts of a rule, one of the shortest among them."""
     match rule:
         case CountedText():
             return Literal(shortest_text(rule))
@@ -107,8 +107,8 @@ def without_register(rule: RegisterRule) -> Expression:
 
 
 def check(name: str, rule: RegisterRule, nullable: Collection[str]) -> None:
-    """Refuse calls that may be empty: a register could change without end."""
+    """Refuse calls that may be empty: a register could then change endlessly without a byte."""
     if isinstance(rule, CountedList) and rule.item.rule in nullable:
-        raise InternalError(f"the items of {name!r} are counted, and may be empty")
+        raise InternalError(f"the counted items of {name!r} may be empty")
     if isinstance(rule, AnyOrder) and any(call.rule in nullable for call in calls_of(rule) if not call.distinct):
-        raise InternalError(f"the members of {name!r} have any order, and may be empty")
+        raise InternalError(f"the members of {name!r}, in any order, may be empty")

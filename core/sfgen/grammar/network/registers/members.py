@@ -1,11 +1,11 @@
-"""The automaton of members in any order, and the place of each state in it.
+"""The automaton of a rule with members in any order, and data about each of its states.
 
-The automaton reads any member at any time; a register knows which names were read (see ``names``). All objects of one
-layout are alike around their names and values: their *scaffold* is an object whose only member, a call of a name and a
-call of a value, is repeated. It is made once for a process. In the automaton of a rule the trie of the names takes the
-place of the call of a name, and the text between name and value is copied for each value.
+The automaton reads any member at any time; a register contains the names that were read (see ``names``). All objects of
+one layout are equal except for their names and values. Their *scaffold* is the automaton of an object in which one
+member, a call of a name and a call of a value, is repeated. It is made once for a process. In the automaton of a rule
+the trie of the names replaces the call of a name, and the text between name and value is copied for each value.
 
-States are not objects: the columns of a state have its state in the scaffold, and the part of the names that was read.
+Each state has a row of numbers, its *columns*: its state in the scaffold, and the part of a name that was read.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from sfgen.grammar.network.rules import (
 )
 
 ENDLESS = 1 << 20
-"""The room for members without a maximum."""
+"""The room for more members where there is no maximum."""
 
 NAME, VALUE = Call("name"), Call("value")
 """The calls of a scaffold."""
 
 ORIGIN, OPEN, DEPTH, LOW, HIGH, TAKES = range(6)
-"""The columns of a state: the state of the scaffold that it was, or to which the names lead that it has begun; the
-number of the value that it leads to, ``ENDED`` or ``NO_VALUE``; the bytes of a name that were read; the first and
-after the last of the sorted names that may follow; the number of the name that a step into it completes, or -1.
+"""The columns of a state: its state in the scaffold, inside a name that after the name; the number of the value to
+which it leads, ``ENDED`` or ``NO_VALUE``; the number of bytes of a name that were read; the begin and end, among the
+sorted names, of those that may follow; the number of the name that a step into the state completes, or -1.
 """
 
 NO_VALUE, ENDED = -1, -2
@@ -51,13 +51,13 @@ NO_VALUE, ENDED = -1, -2
 
 
 class ScaffoldDistances(NamedTuple):
-    """The bytes and members after each state of a scaffold, int64 ``[states]``; ``FAR`` without a way."""
+    """The bytes and members after each state of a scaffold, int64 ``[states]``; ``FAR`` if there is no way."""
 
     to_name: NDArray[np.int64]  # bytes to the next name
-    to_value: NDArray[np.int64]
+    to_value: NDArray[np.int64]  # bytes to the next value
     to_end: NDArray[np.int64]  # bytes to the end without another member
-    lacks: NDArray[np.int64]  # the fewest members that must begin
-    room: NDArray[np.int64]  # the most members that can begin
+    lacks: NDArray[np.int64]  # the fewest members that must still begin
+    room: NDArray[np.int64]  # the most members that can still begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,11 @@ class Scaffold:
     """The automaton of an object whose names and values are calls. Immutable.
 
     Attributes:
-        size: The number of states; the first is the start.
-        steps: Bytes and targets, by state.
+        size: The number of states; state 0 is the start.
+        steps: The steps of each state: byte and target.
         accepting: The states in which the object may end.
-        names: The states after names, by the states before them.
-        values: The states after values, by the states before them.
+        names: The state after a name, by the state before it.
+        values: The state after a value, by the state before it.
         minimum: The fewest members.
         maximum: The most members; ``None``: any number.
     """
@@ -84,7 +84,7 @@ class Scaffold:
     _known: dict[bytes, ScaffoldDistances] = field(default_factory=dict, repr=False)
 
     def between(self, start: int) -> list[int]:
-        """Return the states between a name, after which ``start`` is, and its value."""
+        """Return the states between a name and its value; ``start`` is the state after the name."""
         found = [start]
         for state in found:
             targets = dict.fromkeys(target for _, target in self.steps[state])
@@ -126,7 +126,7 @@ class Scaffold:
         lacks, room = np.zeros((2, self.size), dtype=np.int64)
         if self.minimum > 1:
             fewest = dict.fromkeys(self.accepting, 0)
-            for state in (queue := list(fewest)):  # again where a shorter way is found
+            for state in (queue := list(fewest)):  # a state is queued again when a shorter way is found
                 for source, begins in ways[state]:
                     if fewest[state] + begins < fewest.get(source, ENDLESS):
                         fewest[source] = fewest[state] + begins
@@ -147,10 +147,10 @@ class Scaffold:
 
 
 def without_members(members: AnyOrder) -> AnyOrder:
-    """Return an object of the same scaffold without members: those of one scaffold are equal."""
+    """Return the object without its members, which is equal for all objects with the same scaffold."""
     needed = sum(member.is_needed for member in members.members)
     if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
-        raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
+        raise InternalError(f"with more than {NARROW} required members, the minimum cannot exceed their number")
     has_members = bool(members.members or members.others) and members.maximum != 0
     return AnyOrder(
         (), (), members.opening, members.colon, members.separator, members.closing,
@@ -160,7 +160,7 @@ def without_members(members: AnyOrder) -> AnyOrder:
 
 
 def scaffold_expression(members: AnyOrder) -> Expression:
-    """Repeat a member of a scaffold any number of times; the register checks the rest."""
+    """Return the expression of a scaffold: one member, repeated; the register checks all else."""
     branches: list[Expression] = [Literal(members.empty)] if members.empty else []
     if members.maximum != 0:
         most = None if members.maximum is None else members.maximum - 1
@@ -174,17 +174,17 @@ def scaffold_expression(members: AnyOrder) -> Expression:
 
 
 class Names(NamedTuple):
-    """The names of one rule with members in any order, and the places of its states."""
+    """The names of one rule with members in any order, and the columns of its states."""
 
     first: int  # the first state of the rule
     needed: int  # the required names, one bit each
     written: tuple[bytes, ...]  # the names
-    order: tuple[int, ...]  # the numbers of the names, as these are sorted
+    order: tuple[int, ...]  # the numbers of the names, sorted by name
     scaffold: Scaffold
     columns: NDArray[np.int32]  # the columns of each state, int32 ``[states, columns]``
-    value_of: tuple[int, ...]  # the number of each name's value, and then of each other member's
-    value_sites: tuple[int, ...]  # a state that calls each value, from the first one on
-    name_site: int  # a state that calls the names of all other members
+    value_of: tuple[int, ...]  # the number of each name's value, then that of each other member's value
+    value_sites: tuple[int, ...]  # for each value a state that calls it, relative to ``first``
+    name_site: int  # a state that calls the names of all other members, relative to ``first``
 
     @property
     def size(self) -> int:
@@ -192,7 +192,7 @@ class Names(NamedTuple):
         return len(self.written)
 
     def moved(self, by: int) -> Names:
-        """Move the states."""
+        """Return the same with all states moved by a number."""
         return self._replace(first=self.first + by)
 
     @property
@@ -203,7 +203,7 @@ class Names(NamedTuple):
 
 
 class MemberAutomaton(NamedTuple):
-    """The automaton of a rule with members in any order; its first state is the start. See ``RuleAutomaton``."""
+    """The automaton of a rule with members in any order; state 0 is the start. See ``RuleAutomaton``."""
 
     transitions: NDArray[np.int32]
     byte_classes: NDArray[np.int32]
@@ -213,12 +213,12 @@ class MemberAutomaton(NamedTuple):
 
 
 def member_automaton(members: AnyOrder, scaffold: Scaffold) -> MemberAutomaton:
-    """Put names and values into a scaffold."""
+    """Build the automaton of a rule from its scaffold, names and values."""
     return _Writer(members, scaffold).written()
 
 
 class _Writer:
-    """Writes the automaton of one rule."""
+    """Builds the automaton of one rule."""
 
     def __init__(self, members: AnyOrder, scaffold: Scaffold) -> None:
         self._members, self._scaffold = members, scaffold
@@ -234,7 +234,7 @@ class _Writer:
 
     def written(self) -> MemberAutomaton:
         """Return the automaton."""
-        scaffold, roots_of = self._scaffold, dict[int, list[int]]()  # the states before names, by those after
+        scaffold, roots_of = self._scaffold, dict[int, list[int]]()  # the states before a name, by the state after it
         for state, target in scaffold.names.items():
             roots_of.setdefault(target, []).append(state)
         between = {start: scaffold.between(start) for start in roots_of}
@@ -266,7 +266,7 @@ class _Writer:
         return MemberAutomaton(*self._table(), accepting, self._calls, names)
 
     def _copied(self, states: Sequence[int], number: int, kept: Mapping[int, int], sites: list[int]) -> dict[int, int]:
-        """Copy the states between a name and the value of some number; return the copies."""
+        """Copy the states between a name and the value with a number; return the copies."""
         scaffold = self._scaffold
         copies = {state: len(self._columns) + place for place, state in enumerate(states)}
         self._columns += [(state, number, 0, 0, 0, -1) for state in states]
@@ -282,13 +282,13 @@ class _Writer:
         self, start: int, edges: Sequence[tuple[int, int, int]], nodes: Sequence[Sequence[int]], roots: Sequence[int],
         copies: Sequence[Mapping[int, int]], kept: Mapping[int, int],
     ) -> None:  # fmt: skip
-        """Add the trie of the names between some states and what follows a name."""
+        """Add the trie of the names, from the states before a name to the copies of the states after it."""
         first = len(self._columns)
         for source, byte, target in edges:
             self._edges += [(first + source if source >= 0 else root, byte, first + target)
                             for root in (roots if source < 0 else (0,))]  # fmt: skip
         steps = self._scaffold.steps[start]
-        behind = self._scaffold.values.get(start)  # where nothing stands between name and value
+        behind = self._scaffold.values.get(start)  # the state after the value, if name and value are adjacent
         for state, (depth, low, high, number) in enumerate(nodes, first):
             if number < 0:
                 self._columns.append((start, NO_VALUE, depth, low, high, -1))
@@ -300,7 +300,7 @@ class _Writer:
                 self._calls.append((state, self._called[value], kept[behind]))
 
     def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the transitions and the classes of bytes."""
+        """Return the transitions and the byte classes."""
         sources, bytes_read, targets = np.array(self._edges, dtype=np.int32).reshape(-1, 3).T
         used = np.zeros(256, dtype=np.bool_)
         used[bytes_read] = True
@@ -313,18 +313,18 @@ class _Writer:
 
 
 def _trie(names: Sequence[bytes], order: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
-    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the first and after the last of
-    the sorted names below, and the number of the name that ends there, or -1.
+    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the begin and end of the sorted
+    names below it, and the number of the name that ends there, or -1.
     """
     edges: list[tuple[int, int, int]] = []
     nodes: list[list[int]] = []
-    path, before = [-1], b""  # path: the root, and the nodes of the last name
+    path, before = [-1], b""  # the root and the nodes of the last name; the last name
     for place, number in enumerate(order):
         name, common = names[number], 0
         while common < len(before) and name[common : common + 1] == before[common : common + 1]:
             common += 1
         if place and common == len(before):
-            raise InternalError("a name is the beginning of another one")
+            raise InternalError("a name is a prefix of another name")
         for node in path[common + 1 :]:
             nodes[node][2] = place
         del path[common + 1 :]
@@ -340,7 +340,7 @@ def _trie(names: Sequence[bytes], order: Sequence[int]) -> tuple[list[tuple[int,
 
 
 def in_one_order(members: AnyOrder) -> Expression:
-    """Put the members in the order of the list: some of the texts, among them those with the fewest members."""
+    """Return an expression with the members in the order of the list, for some of the texts, the shortest included."""
     lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
     most = len(members.members) if members.maximum is None else members.maximum
     listed: list[Member] = []

@@ -1,15 +1,15 @@
 """Members in any order: the names that were read, one bit each.
 
-The automaton of such a rule reads any member at any time (see ``members``). If its states distinguished the members
-that were read, there would be 2 to the power of the number of names of them. A step that completes a name *takes* it
-instead: the register is a set of names.
+The automaton of such a rule reads any member at any time (see ``members``). States for each set of members that were
+read would be 2ⁿ times as many for n names. Instead the register is the set of the names that were read: a step that
+completes a name *takes* it, that is, adds it to the set.
 
-The fewest bytes to the end of the rule depend on the names already read. Missing members come in any order, so their
-bytes add up: each missing required member costs its name, its value and a separator. If the rule counts its members,
-the cheapest optional ones fill the count. Inside a name, the cheapest of the names that are still free is taken.
+The fewest bytes to the end of the rule depend on the names already read. Missing members may come in any order, so
+their bytes add up: each missing required member costs its name, its value and a separator. If the rule has a minimum of
+members, the cheapest optional ones are added up to it. Inside a name, the cheapest name that is not taken is assumed.
 
-``MemberDistances`` adds these up from the place of a state and the lengths of the called rules. ``to_end`` is the same
-for kernels.
+``MemberDistances`` adds these up from the columns of a state and the lengths of the called rules. ``to_end`` is the
+same for kernels.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from sfgen.kernels import Flag, Int, Int64s, part
 
 
 _KEPT = 1 << 14
-"""The cached distances of one rule."""
+"""The most cached distances of one rule."""
 
 
 class _Prices(NamedTuple):
-    """The bytes of members after the end of another."""
+    """The bytes that follow the end of a member."""
 
-    names: tuple[int, ...]  # bytes of each name's member with its separator
+    names: tuple[int, ...]  # the bytes of each name's member with its separator
     by_price: tuple[int, ...]  # the optional names, the cheapest first
-    other: int
-    close: int
+    other: int  # the bytes of a member whose name is not listed, with its separator
+    close: int  # the bytes to the end of the rule without another member
 
 
 class MemberDistances:
@@ -64,30 +64,29 @@ class MemberDistances:
         self._is_unbounded = not self._scaffold.lacks.any() and bool((self._scaffold.room >= ENDLESS).all())
         lacks_bytes = not usable.all()
         self.clear = tuple([_behind_last(name, usable) if lacks_bytes else 0 for name in names.written])
-        """The bytes of each name up to the last one that cannot be used."""
-        # The entries of values, by their numbers, and those of the names of other members; none if it may have none.
+        """For each name the number of bytes after which all its bytes are usable."""
+        # The entries of the values, by number, then those of the names of other members; empty if there are none.
         values = [table.calls[names.first + site][0].entry for site in names.value_sites]
         others = [site.entry for site in table.calls.get(names.first + names.name_site, ())]
         self._called, self._count = np.array(values + others, dtype=np.intp), len(values)
         behind = np.unique(table.table[names.first])
         self.openings: tuple[int, ...] = (names.first, *behind[behind >= 0].tolist())
-        """The first state, and those after the first byte."""
+        """The first state, and the states after the first byte."""
         self._lengths: bytes | None = None
         self.values: tuple[int, ...] = ()
-        """The bytes of each value, by its number."""
+        """The fewest bytes of each value, by number."""
         self.costs: tuple[int, ...] = ()
-        """The bytes of each name with its value."""
+        """The fewest bytes of each name with its value."""
         self.other = FAR
-        """The bytes of a member whose name is not listed."""
+        """The fewest bytes of a member whose name is not listed."""
         self.prices = _Prices((), (), FAR, FAR)
         self.adds_up = False
-        """Whether the cost of a member does not depend on the others: any number may follow, and the needed ones
-        can."""
+        """Whether costs of members add up: any number of members may follow, and all required ones can."""
         self._known: dict[tuple[int, int], int] = {}
         self._behind_known: dict[tuple[int, int, int], int] = {}
 
     def update(self, whole: NDArray[np.int64]) -> None:
-        """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
+        """Update the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
         lengths = whole[self._called]
         if self._lengths == lengths.tobytes():
             return
@@ -114,9 +113,9 @@ class MemberDistances:
         return range(self.names.first, self.names.first + len(self.names.columns))
 
     def leads_on(self, state: int) -> int:
-        """Return the names of which each, if it was not read, is a way from a state to the end, one bit each.
+        """Return names, one bit each, of which any that is not taken gives a way from a state to the end.
 
-        All are where there is a way by any names read; none where only ``of`` can tell.
+        The result is -1 if there is a way whatever names are taken, and 0 if only ``of`` can decide.
         """
         if not self.adds_up:
             return 0
@@ -132,7 +131,7 @@ class MemberDistances:
         )
 
     def of(self, state: int, taken: int) -> int:
-        """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
+        """Return the fewest bytes from a state to the rule's end; ``FAR`` or more if there is no way."""
         key = state, taken
         distance = self._known.get(key)
         if distance is None:
@@ -157,7 +156,7 @@ class MemberDistances:
             if self.other < FAR and before < FAR:
                 least = min(least, before + self.other + self._behind(taken, lacks, room))
         names = self.names.order[low:high] if before < FAR else ()
-        if self.adds_up:  # a member of a needed name costs its price less later on
+        if self.adds_up:  # a required member that is read now need not be paid for later
             saved, needed = self.prices.names, self.names.needed
             costs = [self.costs[name] - (saved[name] if needed >> name & 1 else 0) for name in names
                      if not taken >> name & 1 and self.clear[name] <= depth]  # fmt: skip
@@ -168,7 +167,7 @@ class MemberDistances:
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
-        """Return the fewest bytes after the end of a member; cached, as many states have the same after them."""
+        """Return the fewest bytes after the end of a member; cached, as many states share them."""
         key = taken, lacks, room
         total = self._behind_known.get(key)
         if total is None:
@@ -197,9 +196,9 @@ class MemberDistances:
         return total + max(0, lacks) * self.prices.other
 
     def flat(self, at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the numbers of the rule and of its states for kernels; ``at`` is the place of the former."""
-        # Of names from NARROW on kernels do not know which were read. Their distances are no shorter than the true
-        # ones: all of these names that are needed are missing still, and one that may follow is the longest of them.
+        """Return the numbers of the rule and of its states, for kernels; the rule's numbers begin at offset ``at``."""
+        # Kernels do not distinguish the names from NARROW on. They assume that all required ones among these are
+        # missing, and that the longest of them follows, so that their distances are never shorter than the true ones.
         names, prices, scaffold = self.names, self.prices, self._scaffold
         by_price = [name for name in prices.by_price if name < NARROW]
         unseen = range(NARROW, names.size)
@@ -221,8 +220,8 @@ class MemberDistances:
         other = np.where(begun, FAR, before + self.other)
         is_doubtful = (takes >= NARROW) | (without & (names.size > NARROW))
         takes = np.minimum(takes, NARROW)
-        if names.needed >> NARROW:  # kernels do not know which of these were read, so to end is as doubtful as a name
-            is_doubtful[:], lacks[:] = True, 0  # and no more members are asked for than are needed
+        if names.needed >> NARROW:  # kernels cannot check these required names, so every state is doubtful
+            is_doubtful[:], lacks[:] = True, 0  # the minimum does not exceed the number of required members
             takes[close == 0] = NARROW
             close[(close > 0) & (close < FAR)] += missing
         states = np.stack([
@@ -233,7 +232,7 @@ class MemberDistances:
 
 
 def _behind_last(name: bytes, usable: NDArray[np.bool_]) -> int:
-    """Return the place after the last byte of a name that cannot be used; 0 without one."""
+    """Return the number of bytes of a name up to the last unusable one; 0 if all are usable."""
     return max((place for place, byte in enumerate(name, 1) if not usable[byte]), default=0)
 
 
@@ -258,13 +257,13 @@ class NameRegisters:
         self._leads_on: dict[int, int] = {}
 
     def keeps(self) -> NDArray[np.bool_]:
-        """Tell into which states a step completes no name."""
+        """Return the states into which a step completes no name."""
         keeps = np.ones(self._size, dtype=np.bool_)
         keeps[list(self._takes)] = False
         return keeps
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Take the name that the step completes; refuse a name that was taken, or that leaves no way to the end."""
+        """Take the name that the step completes; refuse names taken before, and steps that lead to no end."""
         taken = number_of(register)
         number = self._takes.get(state)
         if number is None:
@@ -283,14 +282,14 @@ class NameRegisters:
         return self.members[state].of(state, number)
 
     def is_open(self, state: int, taken: int) -> bool:
-        """Tell whether there is a way from a state to the end of its rule."""
+        """Return whether there is a way from a state to the end of its rule."""
         leads_on = self._leads_on.get(state)
         if leads_on is None:
             leads_on = self._leads_on[state] = self.members[state].leads_on(state)
         return leads_on & ~taken != 0 or self.members[state].of(state, taken) < FAR
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
-        """Lower the distances of first states to the current costs of members; tell whether one was lowered."""
+        """Lower the distances of first states to the current costs of members; return whether one was lowered."""
         is_new, whole = False, base + missing
         for each in self._distances:
             each.update(whole)
@@ -301,7 +300,7 @@ class NameRegisters:
         return is_new
 
     def facts(self) -> dict[int, NDArray[np.int32]]:
-        """Return the place of each state in ``flat``; ``NO_MEMBER`` without one."""
+        """Return the offset of each state in ``flat``; ``NO_MEMBER`` in other rules."""
         member_of = np.full(self._size, NO_MEMBER, dtype=np.int32)
         for each, at in zip(self._distances, self._flattened[1], strict=True):
             member_of[each.states.start : each.states.stop] = at + MEMBER_FIELDS * np.arange(len(each.states))
@@ -309,7 +308,7 @@ class NameRegisters:
 
     @property
     def flat(self) -> NDArray[np.int64]:
-        """The distances of members for kernels: of each rule its numbers, and the fields of its states."""
+        """The data of members for kernels: the fields of each rule, each followed by the fields of its states."""
         return self._flattened[0]
 
     @cached_property
@@ -323,7 +322,7 @@ class NameRegisters:
         return np.concatenate(numbers), places
 
     def may_be_closed(self) -> NDArray[np.intp]:
-        """Return the states of these rules from which some names, once read, leave no way to the end."""
+        """Return the states of these rules from which there is no way to the end after some names are taken."""
         found = [np.empty(0, dtype=np.intp)]
         for each, at in zip(self._distances, self._flattened[1], strict=True):
             fields = self.flat[at : at + MEMBER_FIELDS * len(each.states)].reshape(-1, MEMBER_FIELDS)
@@ -337,33 +336,35 @@ class NameRegisters:
 
 
 NO_MEMBER = -1
-"""In place of a member state, in rules without members in any order."""
+"""In place of a member state, in all other rules."""
 
 (
     MEMBER_RULE, MEMBER_TAKES, MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_CLOSE, MEMBER_LACKS, MEMBER_ROOM, MEMBER_OTHER,
     MEMBER_BEFORE, MEMBER_DEPTH, MEMBER_FIRST, MEMBER_LAST,
 ) = range(12)  # fmt: skip
-"""The fields of a member state: the place of its rule; the name that a step into it takes; whether it is doubtful; the
-bytes to the end of the open member, -1 without one; those to the end of the rule without another member; the fewest and
-the most members that begin after it; the bytes of a member without a listed name, and those before the next name,
-which are negative inside of one; the bytes of the name that were read; the first and after the last choice.
+"""The fields of a member state: the offset of its rule; the name that a step into it takes; whether it is doubtful; the
+bytes to the end of the open member, -1 if none is open; the bytes to the end of the rule without another member; the
+fewest and the most members that begin after it; the bytes to the end of a member whose name is not listed; the bytes
+before the next name, negative inside a name; the bytes of the name that were read; begin and end of the choices.
 """
 
 MEMBER_FIELDS = 12
 
 RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_ADDS_UP, RULE_NAMES = range(7)
-"""The fields of a rule; the prices of the names follow, the optional names, the cheapest first, and the choices."""
+"""The fields of a rule. After them come the prices of the names, the optional names, the cheapest first, and the
+choices.
+"""
 
 CHOICE = 3
-"""The fields of a choice, in the order of sorted names: name, its bytes with its value, the bytes of the name that must
-have been read.
+"""The number of fields of a choice, in the order of sorted names: the name, its bytes with its value, and the number of
+its bytes that must have been read, as they are not usable.
 """
 
 
 @part
 def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     """Return the fewest bytes from a member state to its rule's end; see ``MemberDistances.of``."""
-    # at: The place of the state in ``numbers``.
+    # at: The offset of the state in ``numbers``.
     # taken: The names already read.
     # numbers: See ``NameRegisters.flat``.
     rule, tail = numbers[at + MEMBER_RULE], numbers[at + MEMBER_TAIL]
@@ -437,5 +438,5 @@ def names_after(member: Int, register: Int, members: Int64s) -> Int:
 
 @part
 def takes_unseen(member: Int, members: Int64s) -> Flag:
-    """Tell whether a step into a member state takes a name that kernels do not distinguish."""
+    """Return whether a step into a member state takes a name that kernels do not distinguish."""
     return members[member + MEMBER_TAKES] >= NARROW

@@ -1,9 +1,11 @@
 """The values of registers, and the protocol of a kind of register.
 
-A count and a set of names (one bit each) are whole numbers, the *number* of the register. The register of an open text
-of a distinct call is the text so far. A rule that has made such calls remembers their texts beside its number.
+A count and a set of names (one bit each) are integers, the *number* of the register. While a distinct call is open, the
+register is the text read so far. The register of a rule that has made distinct calls contains their texts, besides its
+number.
 
-Kernels see numbers only, and of names the first ``NARROW``. A token that needs more is *doubtful*: it is read again.
+Kernels read only the number, and of names the first ``NARROW``. A token for which this is not enough is *doubtful*: it
+is read again byte by byte.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ FAR = 1 << 40
 """The distance where there is no way to the end."""
 
 NARROW = 62
-"""The names that kernels distinguish, as bits of a number; others count as free, and their tokens as doubtful."""
+"""The number of names that kernels distinguish, as bits of a number. For kernels all other names are unread, and tokens
+that depend on these are doubtful.
+"""
 
 REFUSED = -1
-"""In place of a register, in kernels: the step is dead."""
+"""In place of a register, in kernels: the step is refused."""
 
 ACCEPTS, IS_END, KEPT, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = range(10)
-"""The columns of the facts of states, for kernels: two of the network, whether a step into the state keeps every
-register, five of counts, one of texts, one of names.
+"""The columns of the table of facts about states, for kernels: two about the network, whether a step into the state
+keeps every register, five about counts, one about texts, one about names.
 """
 
 FACTS = 10
@@ -39,13 +43,13 @@ class Seen(NamedTuple):
 
 
 Register: TypeAlias = int | bytes | Seen
-"""The memory of a rule: a number; in a distinct call the text so far; in a rule that made such calls ``Seen``."""
+"""The memory of a rule: a number; in an open distinct call the text so far; after distinct calls ``Seen``."""
 
 NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def is_text(register: Register) -> TypeGuard[bytes]:
-    """Tell whether a register is the open text of a distinct call."""
+    """Return whether a register is the open text of a distinct call."""
     return isinstance(register, bytes)
 
 
@@ -77,7 +81,7 @@ def with_number(register: Register, number: int) -> int | Seen:
 
 
 def narrow(register: Register) -> int:
-    """Return the part of a register that kernels see."""
+    """Return the part of a register that kernels read."""
     return number_of(register) & (1 << NARROW) - 1
 
 
@@ -86,7 +90,7 @@ class FrameBelow(Protocol):
 
     @property
     def register(self) -> Register:
-        """The register of the rule that called."""
+        """The register of the calling rule."""
 
 
 class Below(Protocol):
@@ -102,23 +106,23 @@ class _NothingBelow:
 
 
 NOTHING_BELOW: Below = _NothingBelow()
-"""Stands for the stack below a rule where no text is open: only open texts use it."""
+"""The stack below a rule where no distinct call is open: only the text of an open call depends on the stack."""
 
 
 class Kind(Protocol):
-    """A kind of register, over the usable bytes of one network."""
+    """A kind of register, for one network and the usable bytes."""
 
     def keeps(self) -> NDArray[np.bool_]:
-        """Tell into which states a step keeps every register, bool ``[states]``."""
+        """Return the states into which a step keeps every register, bool ``[states]``."""
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Return the register after a step into a state; ``None`` where the step is dead."""
+        """Return the register after a step into a state; ``None`` if the step is refused."""
 
     def canonical(self, state: int, number: int, longest: int) -> int:
-        """Return the number that stands for all with the same masks, if no token has more than ``longest`` bytes."""
+        """Return one number for all that have the same masks, if no token is longer than ``longest`` bytes."""
 
     def bytes_left(self, state: int, number: int) -> int:
-        """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more without a way."""
+        """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more if there is no way."""
 
     def facts(self) -> dict[int, NDArray[np.int32]]:
-        """Return the columns of the facts for kernels, int32 ``[states]`` each."""
+        """Return columns of the table of facts for kernels, int32 ``[states]`` each."""

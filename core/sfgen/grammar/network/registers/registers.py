@@ -1,7 +1,8 @@
-"""The registers of a network: each state has one kind, and each question about a register goes to its kind.
+"""The registers of a network: each state has one kind of register, and each call is passed to that kind.
 
-``Remembers`` has the registers of the rules of one automaton, ``RuleRegisters`` those of a network; ``Registers`` are
-these over some usable bytes, with the distances. The kernels at the end do the same in a walk of the trie.
+``Remembers`` describes the registers of the rules of one automaton, ``RuleRegisters`` those of a network. ``Registers``
+are those of a network over the usable bytes, with the distances. The kernels at the end do the same in a walk of the
+trie.
 """
 
 from __future__ import annotations
@@ -51,24 +52,26 @@ from sfgen.kernels import Flag, Int, Int32s, Int64s, part
 from sfgen.protocols import Int32, Mask
 
 CHANGES, KEEPS, KEEPS_IF_OPEN = 0, 1, 2
-"""A step into a state changes register or stack; keeps both; keeps both if there is a way to the end of the rule."""
+"""The effects of a step into a state: it changes register or stack; it keeps both; it keeps both if there is a way to
+the end of the rule.
+"""
 
 _COUNT, _NAMES = 1, 2
-"""The kind of a state's number; 0 without one."""
+"""The kind of the number in a state's register; 0 if it has none."""
 
 
 class Remembers(NamedTuple):
     """The registers of the rules of one automaton."""
 
-    counter: Counter | None = None  # of its only rule
-    names: Mapping[int, Names] = MappingProxyType({})  # by the rule's number
+    counter: Counter | None = None  # of the only rule
+    names: Mapping[int, Names] = MappingProxyType({})  # by the number of the rule
 
 
 class RuleRegisters(NamedTuple):
     """The registers of the rules of a network."""
 
     counters: Counters
-    names_in: Mapping[int, Names]  # by the rule's number
+    names_in: Mapping[int, Names]  # by the number of the rule
     distinct: DistinctCalls
 
     def over(self, usable: NDArray[np.bool_]) -> RuleRegisters:
@@ -77,7 +80,7 @@ class RuleRegisters(NamedTuple):
 
     @property
     def may_be_unseen(self) -> bool:
-        """Whether a step may change a register in a way that kernels do not see."""
+        """Whether a step may change a part of a register that kernels do not read."""
         return any(names.size > NARROW for names in self.names_in.values())
 
 
@@ -89,7 +92,7 @@ class Joining:
         self._names_in = dict[int, Names]()
 
     def add(self, first: int, rules: Sequence[int], remembers: Remembers) -> None:
-        """Add an automaton with its first state and the numbers of its rules."""
+        """Add the registers of an automaton, whose first state and rules have these numbers in the network."""
         if remembers.counter is not None:
             self._counters[first] = remembers.counter
         for number, names in remembers.names.items():
@@ -99,7 +102,7 @@ class Joining:
         self, size: int, copied: Sequence[int], calls: Mapping[int, tuple[CallSite, ...]],
         leaves: Mapping[int, Leaf | CountedText],
     ) -> RuleRegisters:  # fmt: skip
-        """Return the registers of ``size`` states and copies of some."""
+        """Return the registers of ``size`` states and of copies of some of them."""
         counters = Counters.joined(size, self._counters, copied)
         return RuleRegisters(counters, self._names_in, distinct_calls(calls, leaves))
 
@@ -109,11 +112,11 @@ class ForKernels(NamedTuple):
 
     facts: NDArray[np.int32]  # ``FACTS`` numbers of each state
     distances: NDArray[np.int64]  # the base and the unit of each state
-    members: NDArray[np.int64]  # see ``flat_members``
+    members: NDArray[np.int64]  # see ``NameRegisters.flat``
 
 
 class Registers:
-    """The registers of a network over usable bytes. Safe to share between threads; made by ``OpenRegisters``."""
+    """The registers of a network over the usable bytes, made by ``OpenRegisters``. Safe to share between threads."""
 
     def __init__(
         self, table: Table, rules: RuleRegisters, base: NDArray[np.int64], counts: CountRegisters, names: NameRegisters
@@ -132,35 +135,32 @@ class Registers:
         self._bytes_left = tuple(kind.bytes_left for kind in self._kinds)
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Return the register after a step into a state; ``None`` where the step is dead."""
+        """Return the register after a step into a state; ``None`` if the step is refused."""
         if isinstance(register, bytes):
             return self._texts.after_step(state, register, byte, below)
         kind = self._kind_of[state]
         return self._after_step[kind](state, register, byte, below) if kind else register
 
     def canonical(self, state: int, register: Register, longest: int) -> int:
-        """Return the number that stands for all registers with the same masks.
-
-        Masks are cached by it. Texts are checked besides.
-        """
+        """Return one number for all registers with the same masks, which are cached by it; texts are ignored."""
         kind = self._kind_of[state]
         return self._kinds[kind].canonical(state, number_of(register), longest) if kind else 0
 
     def bytes_left(self, state: int, register: Register) -> int:
-        """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more without a way."""
+        """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more if there is no way."""
         kind = self._kind_of[state]
         return self._bytes_left[kind](state, number_of(register)) if kind else self._base.item(state)
 
     def may_return(self, state: int, register: Register) -> bool:
-        """Tell whether the rule of a frame has a way to its end after the call, as far as its kind asks."""
+        """Return whether the rule of a frame has a way to its end after the call; only names can prevent it."""
         return self._kind_of[state] != _NAMES or self._names.is_open(state, number_of(register))
 
     def steps_of_texts(self) -> NDArray[np.uint8]:
-        """Tell how plain a step into each state is for the open text of a distinct call, uint8 ``[states]``."""
+        """Return the effect of a step into each state on the open text of a distinct call, uint8 ``[states]``."""
         return np.where(self._texts.keeps(), KEEPS, CHANGES).astype(np.uint8)
 
     def steps_into(self) -> NDArray[np.uint8]:
-        """Tell how plain a step into each state is for other registers, uint8 ``[states]``."""
+        """Return the effect of a step into each state on all other registers, uint8 ``[states]``."""
         keeps = self._counts.keeps() & self._names.keeps()
         steps = np.where(keeps, KEEPS, CHANGES).astype(np.uint8)
         members = self._names.may_be_closed()
@@ -170,7 +170,7 @@ class Registers:
     # ---- masks -----------------------------------------------------------------------------------------------------
 
     def lengths(self, states: slice, number: int) -> NDArray[np.int64]:
-        """Return the fewest bytes from each state of a leaf to its end, by one register."""
+        """Return the fewest bytes from each state of a leaf to its end, for one register."""
         return self._counts.lengths(states, number)
 
     def counted_mask(
@@ -195,7 +195,7 @@ class Registers:
 
 
 class OpenRegisters:
-    """The registers of a network while the distances of its states are sought."""
+    """The registers of a network while the distances of its states are being computed."""
 
     def __init__(self, table: Table, rules: RuleRegisters, usable: NDArray[np.bool_]) -> None:
         self._table = table
@@ -205,25 +205,25 @@ class OpenRegisters:
 
     @property
     def missing(self) -> NDArray[np.int64]:
-        """The bytes that an empty register lacks, by state."""
+        """The bytes of the counts that an empty register lacks, by state."""
         return self._counts.missing
 
     def missing_behind(self) -> NDArray[np.int64]:
-        """Return the bytes missing after a first step into each state; ``FAR`` where it is dead."""
+        """Return the same after a first step into each state; ``FAR`` where the step is refused."""
         return self._counts.missing_behind()
 
     def given(self) -> NDArray[np.bool_]:
-        """Tell in which states the register decides about the distance, bool ``[states]``; see ``lower``."""
+        """Return the states whose distances only ``lower`` changes, bool ``[states]``: these depend on names."""
         given = np.zeros(len(self._table), dtype=np.bool_)
         given[self._names.states] = True
         return given
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
-        """Lower the distances of given states to those that follow from all others; tell whether one was lowered."""
+        """Lower the distances of given states according to those of all others; return whether one was lowered."""
         return self._names.lower(base, missing)
 
     def solved_by(self, base: NDArray[np.int64]) -> Registers | None:
-        """Return the registers if these distances solve all equations; else change ``missing``."""
+        """Return the registers if these distances solve all equations; else change ``missing`` and return ``None``."""
         if not self._counts.set_base(base):
             return None
         return Registers(self._table, self._rules, base, self._counts, self._names)
@@ -253,31 +253,31 @@ def bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s, memb
 
 @part
 def keeps_register(state: Int, facts: Int32s) -> Flag:
-    """Tell whether a step into a state keeps every register."""
+    """Return whether a step into a state keeps every register."""
     return facts[FACTS * state + KEPT] != 0
 
 
 @part
 def must_be_open(state: Int, facts: Int32s) -> Flag:
-    """Tell whether a frame is pushed only if its rule has a way to its end."""
+    """Return whether a frame may be pushed only if its rule has a way to its end."""
     return facts[FACTS * state + MEMBER] != NO_MEMBER
 
 
 @part
 def changes_unseen(state: Int, facts: Int32s, members: Int64s) -> Flag:
-    """Tell whether a step into a state changes the register in a way that kernels do not see."""
+    """Return whether a step into a state changes a part of the register that kernels do not read."""
     member = np.int64(facts[FACTS * state + MEMBER])
     return member != NO_MEMBER and takes_unseen(member, members)
 
 
 @part
 def is_unsure(state: Int, facts: Int32s, members: Int64s) -> Flag:
-    """Tell whether a part of the register that kernels do not see may refuse a state."""
+    """Return whether a part of the register that kernels do not read may make a state dead."""
     member = np.int64(facts[FACTS * state + MEMBER])
     return member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
 
 
 @part
 def may_be_used_up(state: Int, facts: Int32s) -> Flag:
-    """Tell whether the texts of an open distinct call may all have been read."""
+    """Return whether all texts of an open distinct call that begin so may have been read."""
     return facts[FACTS * state + IS_NARROW] != 0

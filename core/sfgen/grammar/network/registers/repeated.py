@@ -1,7 +1,7 @@
-"""Tokens that may repeat a text of a distinct call, and the bytes that this may cost.
+"""The tokens that may repeat a text of a distinct call, and the most bytes that differing texts add to a distance.
 
-Masks are cached without texts. So tokens that may hold a text once more are *doubtful* and read one by one, and a limit
-of tokens must leave room for longer texts than the shortest.
+Masks are cached without texts. So tokens that may contain a text a second time are *doubtful* and read one by one, and
+a limit of tokens must leave room for texts that are longer than the shortest.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sfgen.vocabulary import Vocabulary
 _Pieces = dict[int, frozenset[bytes] | None]
 
 _pieces: WeakKeyDictionary[Vocabulary, dict[int, _Pieces]] = WeakKeyDictionary()
-"""The pieces of each vocabulary's tokens of some length or more, for all grammars; see ``_pieces_of``."""
+"""The pieces of tokens, by vocabulary and by the least length of a piece, for all grammars; see ``_pieces_of``."""
 
 _KEPT_PIECES = 1 << 12
 _UNKNOWN: Any = object()
 """In place of a result that was not computed."""
 
 _NO_TEXT = b"\xff"
-"""The beginning of no text: a register without texts to compare."""
+"""A register with which no text is equal: no text begins with this byte."""
 
 
 class RepeatedTexts:
@@ -49,22 +49,23 @@ class RepeatedTexts:
         self._spreads: dict[int, int] = {}
 
     def may_fall_short(self, usable: NDArray[np.bool_]) -> bool:
-        """Tell whether the usable bytes write fewer texts of a distinct call than the rules count on."""
+        """Return whether the usable bytes write fewer texts of a distinct call than the rules assume."""
         fewer = self._distinct.over(usable).completions
         return any(count and self._distinct.completions.get(state) != count for state, count in fewer.items())
 
     # ---- doubtful tokens ---------------------------------------------------------------------------------------------
 
     def among(self, position: NetworkPosition, doubts: Sequence[Int32]) -> list[int]:
-        """Return the tokens that may repeat a text, given those that kernels leave in doubt."""
+        """Return the tokens that may repeat a text, given those that the kernels found doubtful."""
         told = [each for each in doubts if each.size] + list(self._repeating_tokens(position))
         return self._doubtful(position, np.unique(np.concatenate(told)).tolist() if told else [])
 
     def _doubtful(self, position: NetworkPosition, tokens: list[int]) -> list[int]:
-        """Return the tokens that may repeat a text of a distinct call.
+        """Return those of some tokens that may repeat a text of a distinct call.
 
-        Between such texts these are tokens that hold a text already read, or the same bytes twice. Inside the first one
-        these are tokens that end it and hold it once more: they have more bytes than were read of it.
+        Outside of distinct calls these are tokens that contain a text read before, or the same bytes twice. Inside the
+        first distinct call these are tokens that end its text and contain it again: they are longer than the part of
+        the text that was read.
         """
         if self._has_narrow or not tokens:
             return tokens
@@ -80,7 +81,7 @@ class RepeatedTexts:
         return [token for token in tokens if len(self._vocabulary.tokens[token] or b"") >= least]
 
     def _pieces_of(self, token: int) -> frozenset[bytes] | None:
-        """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
+        """Return the pieces of a token that are long enough for a distinct text; ``None`` if one occurs twice."""
         found: frozenset[bytes] | None = self._pieces.get(token, _UNKNOWN)
         if found is _UNKNOWN:
             data, least = self._vocabulary.tokens[token] or b"", self._least
@@ -92,9 +93,10 @@ class RepeatedTexts:
         return found
 
     def _repeating_tokens(self, position: NetworkPosition) -> Iterator[Int32]:
-        """Yield the tokens by which a text of a distinct call may repeat an earlier one.
+        """Yield the tokens with which the open text of a distinct call may repeat an earlier text.
 
-        They complete it. Where few texts begin so, beginnings count too, as all texts after them may be read.
+        These begin with the rest of an earlier text. If finitely many texts are possible, prefixes of such a rest are
+        added, since all texts that begin so may have been read.
         """
         for rest in self._rests_of_others(position):
             yield self._tokens_beginning_with(rest)
@@ -102,7 +104,7 @@ class RepeatedTexts:
                 yield np.array(sorted(self._tokens_of_beginnings(rest)), dtype=np.int32)
 
     def _rests_of_others(self, position: NetworkPosition) -> Iterator[bytes]:
-        """Yield the rests of the earlier texts that begin as the open text does."""
+        """Yield the rest of each earlier text that begins with the open text."""
         for _, text, node in position:
             if is_text(text):
                 for frame in node.frames:
@@ -113,7 +115,7 @@ class RepeatedTexts:
     def _rests_of_later(
         self, position: NetworkPosition, later_texts: Callable[[NetworkConfiguration], Collection[bytes]]
     ) -> Iterator[bytes]:
-        """Yield the rests of the open text that a later call of the shortest completion needs."""
+        """Yield the rests that would complete the open text to one that a later call needs for the shortest text."""
         for configuration in position:
             if is_text(configuration.register):
                 for later in later_texts(configuration):
@@ -144,7 +146,7 @@ class RepeatedTexts:
         return node
 
     def _tokens_of_beginnings(self, data: bytes) -> set[int]:
-        """Return the tokens that are prefixes of some bytes, the whole included."""
+        """Return the tokens that are prefixes of some bytes, or equal to them."""
         tokens = set[int]()
         for end in range(1, len(data) + 1):
             node = self._node_of(data[:end])
@@ -164,16 +166,17 @@ class RepeatedTexts:
         shortest: Callable[[], bytes],
         later_texts: Callable[[NetworkConfiguration], Collection[bytes]],
     ) -> NDArray[np.bool_]:
-        """Tell which tokens lead near distinct texts, by their groups and the places of these; bool, by token.
+        """Return the tokens that must be checked one by one near a limit, bool ``[len(vocabulary)]``.
 
-        Inside a distinct text only tokens matter that continue as another text does. The shortest text is checked too,
-        so that there is always a way to the end within the limit.
+        ``group_of`` and ``places`` have the groups of the tokens and the configuration after each group. Inside a
+        distinct text only tokens are checked that continue it as another text does, or as the shortest text does, so
+        that there is always a way to the end within the limit.
         """
         # Tokens inside the rule keep its register, except the text of a name.
         nodes = {node for _, register, node in position if not isinstance(register, Seen)}
         inside = [place is not None and place.node in nodes for place in places]
         alone: NDArray[np.bool_] = (group_of > 0) & ~np.array(inside)[group_of]
-        # Inside a text, tokens that go on as another text does.
+        # Inside a text: the tokens that continue it as another text does.
         rests = [*self._rests_of_others(position), shortest(), *self._rests_of_later(position, later_texts)]
         for rest in rests:
             for token in self._tokens_of_beginnings(rest):
@@ -181,22 +184,22 @@ class RepeatedTexts:
         return alone
 
     def excess(self, position: NetworkPosition, distance: int) -> int:
-        """Bound the bytes by which distinct texts can put the end farther away than a distance.
+        """Return the most bytes by which distinct texts can make the end farther away than a distance.
 
-        A distance of ``n`` bytes leaves at most ``n`` texts to write. Each has a new text among the shortest, one more
-        than were read and are needed. A token that comes first reads some more.
+        Within ``n`` bytes at most ``n`` texts begin. If ``k`` texts were read or are needed, one of the ``k + 1``
+        shortest texts is new. A token before them may read some more.
         """
         if not self._distinct.leaves:
             return 0
         if self._may_run_out:
-            return FAR  # unbounded: completions are computed exactly
+            return FAR  # there is no bound: completions are computed exactly
         needed = distance + 1
         read = max(max(node.remembers, texts_in(register)) for _, register, node in position)
         return needed * self._spread(read + needed + self._vocabulary.trie.max_depth)
 
     def _spread(self, number: int) -> int:
-        """Return the bytes by which the number-th shortest text of a distinct call may exceed the shortest."""
-        number = 1 << number.bit_length()  # rounded up, to compute few
+        """Return the most bytes by which the ``number`` shortest texts of a distinct call exceed the shortest."""
+        number = 1 << number.bit_length()  # rounded up, so that few results are computed
         if number not in self._spreads:
             spreads = [
                 spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct.leaves.values()
@@ -206,17 +209,17 @@ class RepeatedTexts:
 
 
 def has_texts(position: NetworkPosition) -> bool:
-    """Tell whether there are texts from which others must differ."""
+    """Return whether a register contains texts from which later texts must differ."""
     return any(node.remembers or not isinstance(register, int) for _, register, node in position)
 
 
 def without_text(configuration: NetworkConfiguration) -> NetworkConfiguration:
-    """Replace an open text by one that repeats nothing."""
+    """Replace an open text by one that equals no other text."""
     return configuration._replace(register=_NO_TEXT) if configuration.node.is_distinct else configuration
 
 
 def _may_run_out(network: Network) -> bool:
-    """Tell whether distinct texts of one kind may run out beside others, so that the shortest way may be closed."""
+    """Return whether the texts of one distinct call may run out while a rule has others, so that distances fail."""
     return any(
         (len(entries) > 1 or int(network.rule_of[state]) in network.registers.names_in)
         and not entries.isdisjoint(network.registers.distinct.completions)
@@ -226,7 +229,7 @@ def _may_run_out(network: Network) -> bool:
 
 
 def _has_narrow(network: Network) -> bool:
-    """Tell whether a token without a whole text of a distinct call may be doubtful."""
+    """Return whether a token that contains no whole text of a distinct call may be doubtful."""
     completions = network.registers.distinct.completions
     ends = all(count == 1 and network.accepting[state] for state, count in completions.items())
     return not ends or network.registers.may_be_unseen

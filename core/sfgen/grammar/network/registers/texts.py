@@ -1,11 +1,11 @@
-"""Texts that must differ: those that distinct calls read within one text of the calling rule.
+"""Texts that must differ: the texts that distinct calls read within one text of the calling rule.
 
-The register of an open distinct call is its text so far. At its end the text goes to the register of the caller, unless
-it is there: then the call is dead. Masks are cached without texts, so tokens that may repeat one are *doubtful*, and
-read one by one (see ``repeated``).
+The register of an open distinct call is its text so far. When the call ends, the text is added to the register of the
+caller; if it is already there, the end is refused. Masks are cached without texts, so tokens that may repeat a text are
+*doubtful* and read one by one (see ``repeated``).
 
-Where an automaton has finitely many texts, they may run out: a beginning of a text is dead as soon as all texts with
-this beginning were read.
+If an automaton has finitely many texts, these may run out: a beginning of a text is dead when all texts with this
+beginning were read.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class DistinctCalls:
 
     Attributes:
         leaves: The leaves that such calls read, by their first states.
-        completions: The number of ways to complete a text from each state, where it is finite.
-        usable: The bytes of these ways, bool ``[256]``.
+        completions: The number of completions of a text from each state where it is finite.
+        usable: The bytes that these completions may contain, bool ``[256]``.
     """
 
     leaves: Mapping[int, Leaf | CountedText | None]
@@ -56,14 +56,14 @@ class DistinctCalls:
         return replace(self, completions=_completions(self.leaves, usable), usable=usable)
 
     def new_texts(self, table: Table, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
-        """Count the texts of a leaf that begin with ``begun``, without some others; ``None`` if infinitely many."""
+        """Count the texts of a leaf that begin with ``begun`` and are not in ``texts``; ``None`` if infinitely many."""
         count = self.completions.get(state)
         if count is None:
             return None
         return count - sum(text.startswith(begun) and self._ends(table, state, text[len(begun) :]) for text in texts)
 
     def _ends(self, table: Table, state: int, rest: bytes) -> bool:
-        """Tell whether a leaf ends after usable bytes."""
+        """Return whether a leaf accepts after some bytes, all of them usable."""
         for byte in rest:
             state = int(table.table[state, table.byte_classes[byte]])
             if state < 0 or not self.usable[byte]:
@@ -81,7 +81,7 @@ def distinct_calls(
 
 
 def _completions(leaves: Mapping[int, Leaf | CountedText | None], usable: NDArray[np.bool_] | None) -> dict[int, int]:
-    """Count the ways to complete a text of each leaf from each state, where there are finitely many."""
+    """Count the completions of a text from each state of each leaf, where there are finitely many."""
     counts: dict[int, int] = {}
     for entry, leaf in leaves.items():
         if isinstance(leaf, Leaf):
@@ -93,7 +93,7 @@ def _completions(leaves: Mapping[int, Leaf | CountedText | None], usable: NDArra
 
 
 class TextRegisters:
-    """The registers of open distinct calls; see ``Kind``. Their texts add nothing to distances, and no number."""
+    """The registers of open distinct calls; see ``Kind``. Distances ignore their texts, and they have no number."""
 
     def __init__(self, table: Table, distinct: DistinctCalls, base: NDArray[np.int64]) -> None:
         self._table = table
@@ -102,11 +102,11 @@ class TextRegisters:
         self._is_narrow = self.facts()[IS_NARROW].astype(np.uint8).tobytes()
 
     def keeps(self) -> NDArray[np.bool_]:
-        """Tell into which states a step need not check whether a new text is left."""
+        """Return the states into which a step need not check whether an unread text is left."""
         return ~self.facts()[IS_NARROW].astype(np.bool_)
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Add the byte to the open text; refuse it if all texts that begin so were read."""
+        """Append the byte to the open text; refuse it if all texts that begin so were read."""
         assert is_text(register)
         text = register + bytes((byte,))
         if self._is_narrow[state] and not any(
@@ -117,7 +117,7 @@ class TextRegisters:
         return text
 
     def canonical(self, state: int, number: int, longest: int) -> int:
-        """Drop the text: except for doubtful tokens, masks do not depend on it."""
+        """Drop the text: masks do not depend on it, except for doubtful tokens."""
         return 0
 
     def bytes_left(self, state: int, number: int) -> int:
@@ -125,7 +125,7 @@ class TextRegisters:
         return int(self._base.item(state))
 
     def facts(self) -> dict[int, NDArray[np.int32]]:
-        """Tell which states complete a text in finitely many ways."""
+        """Return the column that marks the states with finitely many completions."""
         is_narrow = np.zeros(len(self._table), dtype=np.int32)
         is_narrow[list(self._distinct.completions)] = 1
         return {IS_NARROW: is_narrow}
@@ -140,14 +140,14 @@ def returned(register: Register, below: Register) -> Seen | None:
 # ---- the shortest new text -----------------------------------------------------------------------------------------
 
 _KEPT_SEARCHES = 256
-"""The searches for new texts that are kept, to be continued."""
+"""The most searches for new texts that are cached, to be continued."""
 
 
 class NewTexts:
     """Finds the shortest texts that were not read yet. Safe to share between threads.
 
-    ``base`` are the fewest bytes from each state to the end of its rule, int64 ``[states]``; ``by_byte`` are the usable
-    bytes with their classes: bytes of one class make different texts.
+    ``base`` has the fewest bytes from each state to the end of its rule, int64 ``[states]``; ``by_byte`` lists the
+    usable bytes with their classes: different bytes of one class make different texts.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class NewTexts:
         self._in_order: dict[tuple[tuple[bytes, int], ...], _TextsInOrder] = {}
 
     def is_used_up(self, byte: int, way: Way, register: Register) -> bool:
-        """Tell whether all texts of a distinct call that begin with a byte were read; distances ignore that."""
+        """Return whether all texts of a distinct call that begin with a byte of this byte's class were read."""
         if len(way.pushes) != 1 or not way.pushes[0].is_distinct or way.state not in self._distinct.completions:
             return False
         own, texts = int(self._table.byte_classes[byte]), texts_read(register)
@@ -168,7 +168,7 @@ class NewTexts:
         return all(self._distinct.new_texts(self._table, way.state, begun, texts) == 0 for begun in alike)
 
     def of_call(self, state: int, pushes: tuple[Push, ...], texts: frozenset[bytes]) -> bytes:
-        """Return the first text, by length, then bytes, of a distinct call in a state outside ``texts``."""
+        """Return the first text, by length, then bytes, of a distinct call from a state that is not in ``texts``."""
         row = self._table.table[state].tolist()
         begun = [
             (bytes([byte]), way.state)
@@ -180,14 +180,14 @@ class NewTexts:
         return self._first(tuple(begun), texts)
 
     def rest(self, state: int, text: bytes, shortest: bytes, texts: frozenset[bytes]) -> bytes:
-        """Return the shortest rest of a leaf that makes a text outside ``texts``, given the shortest of all."""
+        """Return the shortest rest of a leaf with which its text is not in ``texts``, given the shortest rest."""
         if text + shortest not in texts:
             return shortest
         begun = frozenset(other[len(text) :] for other in texts if other.startswith(text))
         return self._first(((b"", state),), begun)
 
     def _first(self, begun: tuple[tuple[bytes, int], ...], texts: frozenset[bytes]) -> bytes:
-        """Return the first text outside ``texts``; ``begun`` are beginnings and states."""
+        """Return the first text that is not in ``texts``; ``begun`` lists beginnings and the states after them."""
         search = self._in_order.get(begun)
         if search is None:
             if len(self._in_order) >= _KEPT_SEARCHES:
@@ -197,7 +197,7 @@ class NewTexts:
 
 
 class _TextsInOrder:
-    """The texts of a leaf with some beginnings, by length, then bytes. Safe to share between threads."""
+    """Lists the texts of a leaf with some beginnings, by length, then bytes. Safe to share between threads."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class _TextsInOrder:
         self._lock = threading.Lock()
 
     def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """Return the first text outside ``texts``."""
+        """Return the first text that is not in ``texts``."""
         number = 0
         while True:
             with self._lock:
@@ -226,13 +226,13 @@ class _TextsInOrder:
             number += 1
 
     def _find(self) -> None:
-        """Take a step of the search."""
+        """Take one step of the best-first search."""
         if not self._waiting:
             raise NoTextLeft
         _, text, state = heapq.heappop(self._waiting)
         if self._table.accepting[state]:
             self._found.append(text)
         row = self._table.table[state].tolist()
-        for byte, byte_class in self._by_byte:  # every byte: bytes of one class make different texts
+        for byte, byte_class in self._by_byte:  # every byte, as the bytes of one class make different texts
             if row[byte_class] >= 0 and (left := self._base.item(row[byte_class])) < FAR:
                 heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[byte_class]))
