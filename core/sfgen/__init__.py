@@ -64,14 +64,14 @@ if TYPE_CHECKING:
     from sfgen.schema.reading.from_tools import tools_schema
     from sfgen.scoring import ChoiceScore, score
     from sfgen.substring.substring import Substring
-    from sfgen.template.sequence import Again, Part, Sequence
+    from sfgen.template.sequence import Backreference, Sequence, SequencePart
     from sfgen.template.template import Template
     from sfgen.tools.tool_calls import ToolCalls
     from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
 
 _HOME = {
-    "Again": "sfgen.template.sequence",
+    "Backreference": "sfgen.template.sequence",
     "BannedWords": "sfgen.ban",
     "BlockMoved": "sfgen.decoding",
     "ChoiceScore": "sfgen.scoring",
@@ -85,11 +85,11 @@ _HOME = {
     "Job": "sfgen.jobs",
     "JsonSchema": "sfgen.schema.json_schema",
     "ModelSpec": "sfgen.models.spec",
-    "Part": "sfgen.template.sequence",
     "Result": "sfgen.decoding",
     "RolledBack": "sfgen.decoding",
     "Sampler": "sfgen.decoding",
     "Sequence": "sfgen.template.sequence",
+    "SequencePart": "sfgen.template.sequence",
     "SfgenError": "sfgen.errors",
     "Substring": "sfgen.substring.substring",
     "Template": "sfgen.template.template",
@@ -114,7 +114,7 @@ _HOME = {
 }
 
 __all__ = [
-    "Again",
+    "Backreference",
     "BannedWords",
     "BlockMoved",
     "ChoiceScore",
@@ -128,11 +128,11 @@ __all__ = [
     "Job",
     "JsonSchema",
     "ModelSpec",
-    "Part",
     "Result",
     "RolledBack",
     "Sampler",
     "Sequence",
+    "SequencePart",
     "SfgenError",
     "Substring",
     "Template",

@@ -17,16 +17,16 @@ from tests.support.running.tried import tried
 
 import sfgen
 from sfgen import (
-    Again,
+    Backreference,
     BannedWords,
     Dfa,
     GenerationConfig,
     Grammar,
     Index,
     JsonSchema,
-    Part,
     Sampler,
     Sequence,
+    SequencePart,
     Substring,
     Template,
     Vocabulary,
@@ -66,16 +66,16 @@ def sequences(draw: st.DrawFn) -> tuple[list[Any], set[str]]:
             ways = [(way + text, known) for way, known in ways]
         elif kind == "again" and named:
             name = draw(st.sampled_from(named))
-            parts.append(Again(name))
+            parts.append(Backreference(name))
             ways = [(way + known[name], known) for way, known in ways]
         else:
             pattern, name = draw(st.sampled_from(PATTERNS)), f"p{number}"
-            parts.append(Part(Dfa.from_regex(pattern), name, ends))
+            parts.append(SequencePart(Dfa.from_regex(pattern), name, ends))
             named.append(name)
             texts = texts_of(pattern, ends)
             ways = [(way + text, {**known, name: text}) for way, known in ways for text in texts]
     if not named:
-        parts.append(Part(Dfa.from_regex("b?"), "last"))
+        parts.append(SequencePart(Dfa.from_regex("b?"), "last"))
         ways = [(way + text, known) for way, known in ways for text in ("", "b")]
     return parts, {way for way, _ in ways}
 
@@ -103,7 +103,7 @@ def test_its_texts_are_those_of_its_parts_one_after_the_other(drawn: tuple[list[
         assert (groups is not None) is (text in texts)
         assert (sequence.refusal(text.encode()) is None) is (text in texts)
         if groups is not None:
-            named = [part for part in parts if isinstance(part, Part)]
+            named = [part for part in parts if isinstance(part, SequencePart)]
             assert [group.name for group in groups] == [part.name for part in named]
             for part, group in zip(named, groups, strict=True):
                 start, end = group.span or (0, 0)
@@ -122,23 +122,27 @@ def test_its_texts_are_those_of_its_parts_one_after_the_other(drawn: tuple[list[
 
 
 def test_an_ending_is_the_longest_only_where_nothing_else_could_follow() -> None:
-    word = Part(Dfa.from_regex("[a-z]+"), "word", "longest")
+    word = SequencePart(Dfa.from_regex("[a-z]+"), "word", "longest")
     assert Sequence([word, "."]).accepts("abc.")
     assert Sequence([".", word]).accepts(".abc")
-    assert Sequence([Part(JsonSchema({"type": "integer"}), ends="longest")]).accepts("12")
-    for behind in (["a"], [Dfa.from_regex("[.]?"), "b"], [Dfa.from_regex("x?")], [Again("word")]):
+    assert Sequence([SequencePart(JsonSchema({"type": "integer"}), ends="longest")]).accepts("12")
+    for behind in (["a"], [Dfa.from_regex("[.]?"), "b"], [Dfa.from_regex("x?")], [Backreference("word")]):
         for first in (word, Sequence([word])):
             with pytest.raises(UsageError, match="longest"):
                 Sequence([first, *behind])
-    number = Part(JsonSchema({"type": "integer"}), ends="longest")
+    number = SequencePart(JsonSchema({"type": "integer"}), ends="longest")
     assert Sequence([word, number]).to_dict()["sequence"][0]["ends"] == "longest"
-    for first in (number, Part(Substring("12"), ends="longest"), Part(Grammar.from_lark('start: "a"'), ends="longest")):
+    for first in (
+        number,
+        SequencePart(Substring("12"), ends="longest"),
+        SequencePart(Grammar.from_lark('start: "a"'), ends="longest"),
+    ):
         with pytest.raises(UsageError, match="longest"):
             Sequence([first, "."])
 
 
 def test_a_schema_ends_where_it_is_whole_for_the_first_time() -> None:
-    number = Part(JsonSchema({"enum": [1, 11, 2]}), "n", "earliest")
+    number = SequencePart(JsonSchema({"enum": [1, 11, 2]}), "n", "earliest")
     sequence = Sequence([number, Dfa.from_regex("[12]*")])
     assert sequence.accepts("1112")
     groups = sequence.groups("1112")
@@ -155,9 +159,9 @@ def test_what_is_refused() -> None:
         ([], "there is nothing to write"),
         (["a"], "there is nothing to write"),
         ([7], "constraint must be"),
-        ([Part(dfa, "x"), Part(dfa, "x")], "two parts are named 'x'"),
-        ([Template("{{x: regex a}}"), Part(dfa, "x")], "two parts are named 'x'"),
-        ([Again("x"), dfa], "no earlier part named 'x'"),
+        ([SequencePart(dfa, "x"), SequencePart(dfa, "x")], "two parts are named 'x'"),
+        ([Template("{{x: regex a}}"), SequencePart(dfa, "x")], "two parts are named 'x'"),
+        ([Backreference("x"), dfa], "no earlier part named 'x'"),
         ([dfa, "\ud800"], "surrogate"),
         (7, "parts must be"),
     ):
@@ -165,18 +169,18 @@ def test_what_is_refused() -> None:
             Sequence(parts)  # type: ignore[arg-type]
     for wrong in ({"ends": "never"}, {"name": ""}, {"name": 7}, {"temperature": -1}):
         with pytest.raises(UsageError):
-            Part(dfa, **wrong)
+            SequencePart(dfa, **wrong)
     with pytest.raises(UsageError, match="surrogate"):
-        Part(dfa, "\ud800")
+        SequencePart(dfa, "\ud800")
     with pytest.raises(UsageError, match=r"has the token <\[10\]>"):
         Sequence([Grammar.from_gbnf('root ::= "a" <[10]>')])
     with pytest.raises(UsageError, match="name"):
-        Again(7)  # type: ignore[arg-type]
+        Backreference(7)  # type: ignore[arg-type]
 
 
 def test_sequences_and_templates_are_parts_of_others() -> None:
-    inner = Sequence(["<", Part(Dfa.from_regex("[a-z]"), "x"), Again("x"), ">"])
-    both = Sequence([Part("!", "mark"), inner, Template("{{y: regex [0-9]}}{{y}}"), Again("mark")])
+    inner = Sequence(["<", SequencePart(Dfa.from_regex("[a-z]"), "x"), Backreference("x"), ">"])
+    both = Sequence([SequencePart("!", "mark"), inner, Template("{{y: regex [0-9]}}{{y}}"), Backreference("mark")])
     assert both.accepts("!<aa>11!")
     assert not both.accepts("!<ab>11!")
     assert [group.name for group in both.groups("!<aa>11!") or ()] == ["mark", "x", "y"]
@@ -189,7 +193,7 @@ def test_sequences_and_templates_are_parts_of_others() -> None:
 def test_equal_pickled_and_as_data() -> None:
     def make(name: str = "x") -> Sequence:
         grammar, dfa = Grammar.from_lark('start: "b"+'), Dfa.from_regex("c?")
-        return Sequence(["a", Part(grammar, name, temperature=0.5), Again(name), dfa])
+        return Sequence(["a", SequencePart(grammar, name, temperature=0.5), Backreference(name), dfa])
 
     one = make()
     assert one == make()
@@ -210,7 +214,9 @@ def test_equal_pickled_and_as_data() -> None:
 def test_no_way_is_looked_for_where_the_vocabulary_writes_none() -> None:
     """Behind the one it cannot write the text of any schema."""
     grammar = Grammar.from_lark('start: "1" %json {"enum": [1, 12]} | "2"')
-    guide = Index(Sequence([Part(grammar, "x"), Again("x")]), Vocabulary([b"11", b"2", b"12", None], [3])).guide()
+    guide = Index(
+        Sequence([SequencePart(grammar, "x"), Backreference("x")]), Vocabulary([b"11", b"2", b"12", None], [3])
+    ).guide()
     assert 2 not in guide.allowed_tokens()
 
 
@@ -223,7 +229,14 @@ def test_tokens_that_cross_are_the_same_among_few_and_among_many(pattern: str, m
     vocabulary, masks = Vocabulary([*letters, None], [len(letters)]), list[list[list[int]]]()
     for few in (0, 3, len(letters)):
         monkeypatch.setattr(thread_tokens, "_FEW", few)
-        again = Sequence([Dfa.from_regex("b?"), Part(Dfa.from_regex(pattern), "x"), Again("x"), Dfa.from_regex("[.]?")])
+        again = Sequence(
+            [
+                Dfa.from_regex("b?"),
+                SequencePart(Dfa.from_regex(pattern), "x"),
+                Backreference("x"),
+                Dfa.from_regex("[.]?"),
+            ]
+        )
         guides = [Index(again, vocabulary).guide()]
         for byte in (b"a", b"b"):
             for guide in guides.copy():
@@ -236,20 +249,29 @@ def test_tokens_that_cross_are_the_same_among_few_and_among_many(pattern: str, m
 
 
 PARTS: dict[str, list[Any]] = {
-    "an automaton": ["<", Part(Dfa.from_regex("[a-z]{1,9}"), "word"), ">"],
-    "a grammar": ["<", Part(JsonSchema({"type": "integer"}), "n"), ">", Part(Dfa.from_regex("[a-z]{1,4}"), "word")],
+    "an automaton": ["<", SequencePart(Dfa.from_regex("[a-z]{1,9}"), "word"), ">"],
+    "a grammar": [
+        "<",
+        SequencePart(JsonSchema({"type": "integer"}), "n"),
+        ">",
+        SequencePart(Dfa.from_regex("[a-z]{1,4}"), "word"),
+    ],
     "threads": [
-        Part(Dfa.from_regex("[a-z]{1,9}"), "word"),
+        SequencePart(Dfa.from_regex("[a-z]{1,9}"), "word"),
         " ",
-        Again("word"),
-        Part(Grammar.from_lark('start: "!"+'), ends="earliest"),
+        Backreference("word"),
+        SequencePart(Grammar.from_lark('start: "!"+'), ends="earliest"),
     ],
     "schemas in a grammar": [
-        Part(Grammar.from_lark('start: "<" %json {"type": "integer"} ">"'), "n"),
-        Part(Dfa.from_regex("[a-z]{1,4}"), "word"),
-        Again("n"),
+        SequencePart(Grammar.from_lark('start: "<" %json {"type": "integer"} ">"'), "n"),
+        SequencePart(Dfa.from_regex("[a-z]{1,4}"), "word"),
+        Backreference("n"),
     ],
-    "a document": [Part(Substring("ab cd ef", "word"), "quoted"), ".", Part(Dfa.from_regex("[a-z]{1,9}"), "word")],
+    "a document": [
+        SequencePart(Substring("ab cd ef", "word"), "quoted"),
+        ".",
+        SequencePart(Dfa.from_regex("[a-z]{1,9}"), "word"),
+    ],
 }
 
 
@@ -262,4 +284,4 @@ def test_whole_runs(name: str) -> None:
         result = sfgen.generate(model, "A word: ", config)
         assert sequence.accepts(result.text)
         assert result.groups is not None
-        assert set(result.groups) == {part.name for part in PARTS[name] if isinstance(part, Part) and part.name}
+        assert set(result.groups) == {part.name for part in PARTS[name] if isinstance(part, SequencePart) and part.name}

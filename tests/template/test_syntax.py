@@ -12,7 +12,7 @@ from tests.support.running.tried import tried
 from sfgen import Template
 from sfgen.errors import SfgenError, TemplateError, UsageError
 from sfgen.template.parts import MAX_BYTES, MAX_PARTS, MAX_STEPS
-from sfgen.template.syntax import Again, Block, Hole, Text, items_of, parse_template
+from sfgen.template.syntax import Block, Hole, NameReference, Text, items_of, parse_template
 
 
 def test_the_parts_of_a_template() -> None:
@@ -21,9 +21,9 @@ def test_the_parts_of_a_template() -> None:
         Text("I am "),
         Hole("name", "regex", "[A-Z]{2}", 7, 19),
         Text(", "),
-        Again("name", 34),
+        NameReference("name", 34),
         Text("{{"),
-        Block("x", ("a", "b"), (Again("x", 70),), 56),
+        Block("x", ("a", "b"), (NameReference("x", 70),), 56),
     )
 
 

@@ -114,7 +114,7 @@ class SequenceGuide(BaseGuide[Position]):
         self._last: BaseGuide[Any] | None = None  # the guide of the last part, once that alone is open
         self._steps_in_last = 0
         self._tells_of_all = False  # else the guide of the last part describes it
-        super()._told_by(OpenPart(tokens))
+        super()._told_by(OpenPartTeller(tokens))
         self._enter_last(b"")
 
     def _told_by(self, teller: Teller[Any]) -> Self:
@@ -377,7 +377,7 @@ class SequenceGuide(BaseGuide[Position]):
         return twin
 
 
-class Told(NamedTuple):
+class PositionWithGuide(NamedTuple):
     """A place in a text, with the guide of the open constraint beside its position.
 
     Attributes:
@@ -389,14 +389,14 @@ class Told(NamedTuple):
     guide: BaseGuide[Any] | None
 
 
-class OpenPart(Teller[Told]):
+class OpenPartTeller(Teller[PositionWithGuide]):
     """A teller: describes as the guide of the open part does, where each part ends in one way."""
 
     def __init__(self, tokens: ThreadTokens) -> None:
         self._threads, self._parts = tokens.threads, tokens.parts
-        self.start = Told(self._threads.start, self._guide_at(self._threads.start))
+        self.start = PositionWithGuide(self._threads.start, self._guide_at(self._threads.start))
 
-    def read(self, reading: Told, data: bytes) -> Told:
+    def read(self, reading: PositionWithGuide, data: bytes) -> PositionWithGuide:
         """Return where a text is after some bytes."""
         position, guide = reading
         is_own = False  # whether the guide may be moved
@@ -412,16 +412,16 @@ class OpenPart(Teller[Told]):
                 guide, is_own = (guide if is_own else guide.fork()), True
                 guide.advance_bytes(byte)
             position = after
-        return Told(position, guide)
+        return PositionWithGuide(position, guide)
 
-    def describe(self, reading: Told, position: Position) -> str | None:
+    def describe(self, reading: PositionWithGuide, position: Position) -> str | None:
         """Describe the place in the open part."""
         part = self._open_part(position)
         if isinstance(part, Free):
             return part.title
         return None if reading.guide is None else reading.guide.describe()
 
-    def temperature(self, reading: Told) -> float | None:
+    def temperature(self, reading: PositionWithGuide) -> float | None:
         """Return the temperature of the constraint's guide."""
         return None if reading.guide is None else reading.guide.temperature
 

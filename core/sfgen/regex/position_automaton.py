@@ -60,7 +60,7 @@ class Sequence:
     Each part can match some text, and knows its index here.
     """
 
-    parts: list[Part]
+    parts: list[PatternNode]
     parent: Joined | None = None
     index: int = 0
     nullable: bool = field(init=False)
@@ -78,7 +78,7 @@ class Alternation:
     Each branch can match some text.
     """
 
-    branches: list[Part]
+    branches: list[PatternNode]
     parent: Joined | None = None
     index: int = 0
     nullable: bool = field(init=False)
@@ -97,7 +97,7 @@ class Repeat:
     The child can match some text.
     """
 
-    child: Part
+    child: PatternNode
     minimum: int
     maximum: int | None
     parent: Joined | None = None
@@ -113,35 +113,35 @@ class Repeat:
 
 
 Joined: TypeAlias = Sequence | Alternation | Repeat
-Part: TypeAlias = Piece | Joined
+PatternNode: TypeAlias = Piece | Joined
 
 
-def _adopt(parent: Joined, children: list[Part]) -> None:
+def _adopt(parent: Joined, children: list[PatternNode]) -> None:
     for index, child in enumerate(children):
         child.parent, child.index = parent, index
 
 
-def sequence(parts: list[Part]) -> Part:
+def sequence(parts: list[PatternNode]) -> PatternNode:
     """Join the parts one after another; simplify where possible."""
     if any(part.impossible for part in parts):
         return Alternation([])
     return parts[0] if len(parts) == 1 else Sequence(parts)
 
 
-def alternation(branches: list[Part]) -> Part:
+def alternation(branches: list[PatternNode]) -> PatternNode:
     """Join the branches that can match; simplify where possible."""
     possible = [branch for branch in branches if not branch.impossible]
     return possible[0] if len(possible) == 1 else Alternation(possible)
 
 
-def repeat(child: Part, minimum: int, maximum: int | None) -> Part:
+def repeat(child: PatternNode, minimum: int, maximum: int | None) -> PatternNode:
     """Repeat the child; simplify where possible."""
     if maximum == 0 or (child.impossible and minimum == 0):
         return Sequence([])
     return child if child.impossible else Repeat(child, minimum, maximum)
 
 
-def read_pieces(pattern: str) -> Part:
+def read_pieces(pattern: str) -> PatternNode:
     """Parse a pattern into the tree of its pieces.
 
     >>> tree = read_pieces("(?i)[a-z]{3}0")
@@ -171,7 +171,7 @@ class _Group:
 
     flags: frozenset[str]
     looks: bool = False  # it is a lookaround
-    branches: list[list[Part]] = field(default_factory=lambda: [[]])
+    branches: list[list[PatternNode]] = field(default_factory=lambda: [[]])
 
 
 class _Reader:
@@ -185,7 +185,7 @@ class _Reader:
         self.property_ends = {construct.start: construct.end for construct in constructs.properties}
         self.groups = [_Group(frozenset())]  # the open ones, outermost first
 
-    def run(self) -> Part:
+    def run(self) -> PatternNode:
         source = self.source
         while (token := source.get()) is not None:
             start = source.tell() - len(token)
@@ -211,7 +211,7 @@ class _Reader:
         while (token := self.source.get()) is not None and token != terminator:
             pass
 
-    def finished(self, group: _Group) -> Part:
+    def finished(self, group: _Group) -> PatternNode:
         return alternation([sequence(branch) for branch in group.branches])
 
     def piece(self, token: str, start: int) -> None:
@@ -385,10 +385,10 @@ class _Walk:
         self.read: set[Configuration] = set()
         self.may_end = False
         self._most_steps = most_steps
-        self._entered: set[tuple[Part, Counts]] = set()
-        self._left: set[tuple[Part, Counts]] = set()
+        self._entered: set[tuple[PatternNode, Counts]] = set()
+        self._left: set[tuple[PatternNode, Counts]] = set()
 
-    def begin(self, tree: Part) -> None:
+    def begin(self, tree: PatternNode) -> None:
         self.may_end = tree.nullable
         self._enter(tree, ())
 
@@ -400,7 +400,7 @@ class _Walk:
                 return False
         return True
 
-    def _enter(self, part: Part, counts: Counts) -> None:
+    def _enter(self, part: PatternNode, counts: Counts) -> None:
         """Add the pieces that can be read first in a part."""
         waiting = [(part, counts)]
         while waiting:
@@ -422,7 +422,7 @@ class _Walk:
                 case Repeat(child):
                     waiting.append((child, (*counts, 1)))
 
-    def _leave(self, part: Part, counts: Counts) -> None:
+    def _leave(self, part: PatternNode, counts: Counts) -> None:
         """Add the pieces that can be read after a part of which something was read."""
         while (part, counts) not in self._left:
             self._left.add((part, counts))

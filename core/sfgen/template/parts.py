@@ -26,7 +26,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.read import is_file_name, read_inline
 from sfgen.substring.substring import Substring
-from sfgen.template.syntax import Again, Block, Hole, Node, Text, items_of, quoted_from
+from sfgen.template.syntax import Block, Hole, NameReference, Node, Text, items_of, quoted_from
 from sfgen.whole_file import read_file
 
 Constraint: TypeAlias = Dfa | JsonSchema | Grammar | Substring
@@ -194,13 +194,13 @@ class Assembly:
             hint = f"Write {{{{{name}}}}} for the same text again, or take another name."
             raise self._error(f"the name {name!r} has a meaning already", position, hint)
 
-    def _unknown(self, again: Again) -> TemplateError:
-        name = again.name
-        if name in self._names and self._names[name] < again.position:
+    def _unknown(self, reference: NameReference) -> TemplateError:
+        name = reference.name
+        if name in self._names and self._names[name] < reference.position:
             hint = "A hole in a block has a text in each repetition: use its name inside of the block."
-            return self._error(f"{name!r} is known inside of a block only", again.position, hint)
+            return self._error(f"{name!r} is known inside of a block only", reference.position, hint)
         hint = f"A hole is written as {{{{{name}: regex [a-z]+}}}}, and then {{{{{name}}}}} writes the same text again."
-        return self._error(f"no hole named {name!r} stands before", again.position, hint)
+        return self._error(f"no hole named {name!r} stands before", reference.position, hint)
 
     def _check_end(self, part: MadePart, behind: MadePart | None) -> None:
         """Check that a hole with ``until`` is followed by that text."""

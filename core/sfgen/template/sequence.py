@@ -43,7 +43,7 @@ SMALLER = "Use shorter texts, smaller counts and fewer repetitions."
 
 
 @dataclass(frozen=True)
-class Part:
+class SequencePart:
     """One part of a sequence.
 
     Args:
@@ -78,7 +78,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Again:
+class Backreference:
     """A copy of an earlier part's text.
 
     Args:
@@ -101,22 +101,23 @@ class Sequence:
     Safe to share between threads. Equal sequences are equal.
 
     Args:
-        parts: The parts: literal texts, constraints, ``Part`` with a name or an ending of its own, ``Again`` for a copy
-            of a named part's text, and other sequences or templates, whose parts are inserted.
+        parts: The parts: literal texts, constraints, ``SequencePart`` with a name or an ending of its own,
+            ``Backreference`` for a copy of a named part's text, and other sequences or templates, whose parts are
+            inserted.
 
     Raises:
         UsageError: There is no part, or one of a wrong type; two have one name; the longest text of a part may include
             the text after it; or the sequence passes a limit.
 
-    >>> thought = Part(Dfa.from_regex("(?s:.*)</think>"), "thought", ends="earliest")
-    >>> sequence = Sequence(["<think>", thought, Part(Dfa.from_choices(["yes", "no"]), "answer")])
+    >>> thought = SequencePart(Dfa.from_regex("(?s:.*)</think>"), "thought", ends="earliest")
+    >>> sequence = Sequence(["<think>", thought, SequencePart(Dfa.from_choices(["yes", "no"]), "answer")])
     >>> sequence.accepts("<think>Hm.</think>yes"), sequence.accepts("<think>Hm.</think></think>no")
     (True, False)
     >>> [(group.name, group.span) for group in sequence.groups("<think>Hm.</think>no")]
     [('thought', (7, 18)), ('answer', (18, 20))]
     """
 
-    def __init__(self, parts: Iterable[str | Constraint | Part | Again | Sequence]) -> None:
+    def __init__(self, parts: Iterable[str | Constraint | SequencePart | Backreference | Sequence]) -> None:
         self._set(_PartMaker().of(arguments.items("parts", parts, "a list of parts")))
         try:
             self._make()
@@ -159,7 +160,7 @@ class Sequence:
     def __repr__(self) -> str:
         """One line.
 
-        >>> Sequence(["It is ", Part(Dfa.from_choices(["hot", "cold"]), "weather")])
+        >>> Sequence(["It is ", SequencePart(Dfa.from_choices(["hot", "cold"]), "weather")])
         Sequence of 2 parts, with weather
         """
         names = ", ".join(hole.name for hole in self.holes if hole.name)
@@ -252,7 +253,7 @@ class Sequence:
     def shortest(self) -> bytes:
         """Find a shortest text.
 
-        >>> Sequence([Part(Dfa.from_choices(["yes", "no"]), "a"), ", ", Again("a"), "!"]).shortest()
+        >>> Sequence([SequencePart(Dfa.from_choices(["yes", "no"]), "a"), ", ", Backreference("a"), "!"]).shortest()
         b'no, no!'
         """
         if self._narrowed is not None:
@@ -268,7 +269,7 @@ class Sequence:
     def to_dict(self) -> dict[str, Any]:
         """Return the sequence as plain data for JSON.
 
-        >>> Sequence(["a", Part(Dfa.from_regex("b"), "b"), Again("b")]).to_dict()
+        >>> Sequence(["a", SequencePart(Dfa.from_regex("b"), "b"), Backreference("b")]).to_dict()
         {'sequence': ['a', {'name': 'b', 'ends': 'anywhere', 'pattern': 'b'}, {'again': 'b'}]}
         """
         return {"sequence": [self._told(part) for part in self._parts]}
@@ -392,7 +393,7 @@ class Sequence:
 
         Holes in blocks give lists. The value is ``None`` if no named hole has a schema.
 
-        >>> Sequence([Part(JsonSchema({"enum": [[1, 2]]}), "point")]).value("[1, 2]")
+        >>> Sequence([SequencePart(JsonSchema({"enum": [[1, 2]]}), "point")]).value("[1, 2]")
         {'point': [1, 2]}
         """
         if not self.has_values:
@@ -507,14 +508,14 @@ class _PartMaker:
     def _add(self, part: Any) -> None:
         if isinstance(part, Sequence):
             self._add_all(part)
-        elif isinstance(part, Again):
+        elif isinstance(part, Backreference):
             if part.name not in self._numbers:
                 raise UsageError(
                     f"there is no earlier part named {part.name!r:.60}", hint="Give an earlier part a name."
                 )
             self._parts.append(Copied(self._numbers[part.name], 0))
         else:
-            part = part if isinstance(part, Part) else Part(part)
+            part = part if isinstance(part, SequencePart) else SequencePart(part)
             if isinstance(part.constraint, str) and part.name is None:
                 data = arguments.utf8("part", part.constraint)
                 if data is None:

@@ -93,7 +93,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class NameReference:
     """A copy of the text of an earlier hole, or the item of a block.
 
     Attributes:
@@ -122,14 +122,14 @@ class Block:
     position: int
 
 
-Node: TypeAlias = Text | Hole | Again | Block
+Node: TypeAlias = Text | Hole | NameReference | Block
 
 
 def parse_template(text: str, origin: str | None = None) -> tuple[Node, ...]:
     """Read a template.
 
     >>> [type(node).__name__ for node in parse_template("I am {{name: regex [a-z]+}}, {{name}}.")]
-    ['Text', 'Hole', 'Text', 'Again', 'Text']
+    ['Text', 'Hole', 'Text', 'NameReference', 'Text']
     """
     return _Parser(arguments.text("template", text), origin).read()
 
@@ -237,7 +237,7 @@ class _Parser:
         self._skip()
         if self.text.startswith("}}", self.at):
             self.at += 2
-            return Again(name, position)
+            return NameReference(name, position)
         temperature = self._temperature()
         if not self.text.startswith(":", self.at):
             self._fail("here should stand a colon, or the end of the hole", self.at, _HOLES)

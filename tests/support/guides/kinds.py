@@ -149,11 +149,19 @@ TEMPLATES_WITH_COPIES: list[tuple[str, Known]] = [
 """Templates that are read along all ways to divide a text."""
 
 SEQUENCES: list[tuple[list[Any], Known, bool]] = [
-    (["a", sfgen.Part(Dfa.from_regex("(ab|ba)*")), "b"], ("a(ab|ba)*b", "ab", 4), True),
-    ([sfgen.Part(Dfa.from_regex("[ab]*b"), ends="earliest"), Dfa.from_regex("a?")], ("a*ba?", "ab", 2), True),
-    ([sfgen.Part(Dfa.from_regex("a+"), ends="longest"), Dfa.from_regex("b?é?")], ("a+b?é?", "abé", 4), True),
-    ([sfgen.Part(JsonSchema({"enum": [1, 11]}), ends="earliest"), Dfa.from_regex("1?2?")], ("11?2?", "12", 3), False),
-    ([sfgen.Part(Dfa.from_regex("[ab]"), "x"), Dfa.from_regex("a?"), sfgen.Again("x")], ("aa?a|ba?b", "ab", 3), True),
+    (["a", sfgen.SequencePart(Dfa.from_regex("(ab|ba)*")), "b"], ("a(ab|ba)*b", "ab", 4), True),
+    ([sfgen.SequencePart(Dfa.from_regex("[ab]*b"), ends="earliest"), Dfa.from_regex("a?")], ("a*ba?", "ab", 2), True),
+    ([sfgen.SequencePart(Dfa.from_regex("a+"), ends="longest"), Dfa.from_regex("b?é?")], ("a+b?é?", "abé", 4), True),
+    (
+        [sfgen.SequencePart(JsonSchema({"enum": [1, 11]}), ends="earliest"), Dfa.from_regex("1?2?")],
+        ("11?2?", "12", 3),
+        False,
+    ),
+    (
+        [sfgen.SequencePart(Dfa.from_regex("[ab]"), "x"), Dfa.from_regex("a?"), sfgen.Backreference("x")],
+        ("aa?a|ba?b", "ab", 3),
+        True,
+    ),
 ]
 """Parts, a pattern of their texts, and whether limits are exact."""
 

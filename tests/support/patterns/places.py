@@ -13,7 +13,7 @@ from sfgen.regex.ast import contains
 from sfgen.regex.characters import union
 from sfgen.regex.position_automaton import (
     Alternation,
-    Part,
+    PatternNode,
     PatternPositions,
     Piece,
     Position,
@@ -34,7 +34,7 @@ def is_exact(pattern: str) -> bool:
     return not contains(parse(pattern), (Look, Anchor, Atomic)) and not scan(pattern).assertions
 
 
-def pieces(tree: Part) -> Iterator[Piece]:
+def pieces(tree: PatternNode) -> Iterator[Piece]:
     match tree:
         case Piece():
             yield tree

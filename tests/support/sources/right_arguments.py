@@ -288,7 +288,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "Grammar": lambda: sfgen.Grammar.from_gbnf('root ::= "a"'),
     "JsonSchema": lambda: sfgen.JsonSchema("name"),
     "Substring": lambda: sfgen.Substring("ab ba", "word", most=2),
-    "Sequence": lambda: sfgen.Sequence(["a", sfgen.Part(sfgen.JsonSchema({"enum": [1]}), "c")]),
+    "Sequence": lambda: sfgen.Sequence(["a", sfgen.SequencePart(sfgen.JsonSchema({"enum": [1]}), "c")]),
     "Template": lambda: sfgen.Template('{{a: regex b}}{{c: schema {"enum": [1]}}}'),
     "ToolCalls": lambda: sfgen.ToolCalls([{"name": "stop"}]),
     "ModelSpec": lambda: sfgen.ModelSpec("uniform"),

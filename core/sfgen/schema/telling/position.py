@@ -20,7 +20,7 @@ from sfgen.schema.reading.words import alternatives, shown
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.telling.validity import json_path
 from sfgen.schema.writing.compile import Compiled
-from sfgen.schema.writing.skeleton import Part
+from sfgen.schema.writing.skeleton import RulePart
 
 _BLANKS = b" \t\r\n"
 _QUOTE, _BACKSLASH = b'"\\'
@@ -195,7 +195,7 @@ def rules_at(compiled: Compiled, way: Way) -> list[str]:
     return rules
 
 
-def _leading(compiled: Compiled, rule: str, step: str | int) -> list[Part]:
+def _leading(compiled: Compiled, rule: str, step: str | int) -> list[RulePart]:
     """Return the parts of a rule that a name or an index leads to."""
     several = compiled.parts[rule]
     if isinstance(step, int):
@@ -233,16 +233,18 @@ def is_union(compiled: Compiled, rule: str) -> bool:
     return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
 
 
-def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
+def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[RulePart]:
     """List the properties of an object whose names may come next."""
     if isinstance(compiled.grammar.rules[rule], AnyOrder):
-        parts: Sequence[Part] = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
+        parts: Sequence[RulePart] = [
+            part for part in compiled.parts[rule] if part.name or part.label not in there.names
+        ]
     else:
         parts = _behind(compiled.parts[rule], there.names)
     return [part for part in parts if part.name or write(part.label).startswith(there.token)]
 
 
-def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
+def _behind(parts: Sequence[RulePart], names: Sequence[str]) -> Sequence[RulePart]:
     """List the properties behind the last of these names, up to one that is needed."""
     parts = [part for part in parts if part.name or not part.hits]  # the others have the same names
     known = [part.label for part in parts if not part.name]
@@ -256,7 +258,7 @@ def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
     return behind[: needed + 1]
 
 
-def _names(parts: Iterable[Part]) -> str:
+def _names(parts: Iterable[RulePart]) -> str:
     """Describe the names that a property may have."""
     several = list(parts)
     names = list(dict.fromkeys(shown(part.label) for part in several if not part.name))

@@ -13,7 +13,7 @@ from sfgen.grammar.network.examples import every_text
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.schema.telling.position import is_union
 from sfgen.schema.writing.compile import Compiled
-from sfgen.schema.writing.skeleton import Part
+from sfgen.schema.writing.skeleton import RulePart
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _reached(compiled: Compiled) -> list[str]:
     return queue
 
 
-def _on_edge(part: Part) -> str:
+def _on_edge(part: RulePart) -> str:
     return visible(part.label) + ("" if part.is_needed else "?")
 
 

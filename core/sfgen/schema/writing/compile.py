@@ -30,7 +30,7 @@ from sfgen.schema.writing.one_form import OneForm
 from sfgen.schema.writing.rules import RuleFinder
 from sfgen.schema.writing.skeleton import (
     Names,
-    Part,
+    RulePart,
     Skeleton,
     Skeletons,
     Union,
@@ -75,7 +75,7 @@ class Compiled:
     analysis: Analysis
     notes: tuple[str, ...]
     descriptions: Mapping[str, str]
-    parts: Mapping[str, tuple[Part, ...]]
+    parts: Mapping[str, tuple[RulePart, ...]]
     pointers: Mapping[str, str]
     may_be_empty: bool
     has_inferred: bool

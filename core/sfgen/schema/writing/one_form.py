@@ -40,7 +40,7 @@ from sfgen.schema.scalars.strings import StringLimits
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, joined
 from sfgen.schema.writing.literals import values_expression
-from sfgen.schema.writing.skeleton import Part, Skeleton, Skeletons, Union, Values
+from sfgen.schema.writing.skeleton import RulePart, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import (
     MOST_COPIES,
     Atom,
@@ -220,7 +220,7 @@ class OneForm:
                 members.append(ChosenMember(((other, bits(part.hits)),), False))
         return chosen_members(members, [], limits, layout, skeleton.depth, extra_rules)
 
-    def _other_names(self, part: Part, declared: Mapping[str, int]) -> Leaf:
+    def _other_names(self, part: RulePart, declared: Mapping[str, int]) -> Leaf:
         """Return the undeclared names of a sort, without those that an equal object may declare."""
         names = self._skeletons[part.name].expression
         assert isinstance(names, Leaf)

@@ -43,7 +43,7 @@ from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import no_text, written
 from sfgen.schema.writing.layout import Layout, WritingOptions
 from sfgen.schema.writing.literals import as_integer
-from sfgen.schema.writing.skeleton import Content, Names, Part, Skeleton, Skeletons, Union, Values
+from sfgen.schema.writing.skeleton import Content, Names, RulePart, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import item_choices, label_of
 
 MAX_RULES = 10_000
@@ -146,7 +146,7 @@ class RuleFinder:
                 _own_name(plain) or _title(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
             )
             branch = self._content(content, plain, inner, depth, pointer, around)
-            self.skeletons[rule].parts.append(Part("", branch, False))
+            self.skeletons[rule].parts.append(RulePart("", branch, False))
         return rule
 
     def _of_inferred_type(self, groups: tuple[Group, ...], plain: Plain) -> tuple[Group, ...]:
@@ -212,10 +212,10 @@ class RuleFinder:
                 hint="Leave some of them out.",
             )
 
-    def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+    def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[RulePart]:
         needs_all = self._options.require_all and (limits.maximum is None or len(limits.properties) <= limits.maximum)
         parts = [
-            Part(one.name, self._property(one, limits.names, depth, around), one.is_required or needs_all)
+            RulePart(one.name, self._property(one, limits.names, depth, around), one.is_required or needs_all)
             for one in limits.properties
         ]
         declared = tuple(one.name for one in limits.properties)
@@ -225,7 +225,7 @@ class RuleFinder:
             parts += self._wanted_properties(limits.properties, limits, depth, around)
             few = list(self._few_others(declared, limits))
             for one in few if is_open else [one for one in few if one.is_declared]:
-                parts.append(Part(one.name, self._property(one, limits.names, depth, around), False))
+                parts.append(RulePart(one.name, self._property(one, limits.names, depth, around), False))
             parts += self._wanted_properties(few, limits, depth, around)
             declared = (*declared, *(one.name for one in few))
         for others in limits.others:
@@ -236,7 +236,7 @@ class RuleFinder:
                 label = " ".join(f"/{pattern}/" for pattern in content.found) or "*"
                 value = reduce(both, (each.value for each in wanted), others.value)
                 rule = self._value(value, f"{hint} value", depth, around)
-                parts.append(Part(label, rule, False, self._name_rule(content), hits))
+                parts.append(RulePart(label, rule, False, self._name_rule(content), hits))
         return parts
 
     def _few_others(self, declared: tuple[str, ...], limits: ObjectLimits) -> Iterator[Property]:
@@ -256,7 +256,7 @@ class RuleFinder:
 
     def _wanted_properties(
         self, properties: Iterable[Property], limits: ObjectLimits, depth: int, around: _Around
-    ) -> Iterator[Part]:
+    ) -> Iterator[RulePart]:
         """Yield the properties with names that are wanted members, too."""
         for one in properties:
             for hits, wanted in _choices(
@@ -267,7 +267,7 @@ class RuleFinder:
                 if hits:
                     value = reduce(both, (each.value for each in wanted), one.value)
                     rule = self._property(one._replace(value=value), limits.names, depth, around)
-                    yield Part(one.name, rule, False, hits=hits)
+                    yield RulePart(one.name, rule, False, hits=hits)
 
     def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
         """Return the rule of a property's value; one without a text if its name is refused or banned."""
@@ -281,26 +281,26 @@ class RuleFinder:
             return self._new("banned name", Skeleton(Union(), depth, pointer, why_empty=why))
         return self._value(one.value, one.name or "empty name", depth, around)
 
-    def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+    def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[RulePart]:
         if limits.contains:
             return self._chosen_parts(limits, hint, depth, around)
         parts = [
-            Part(f"[{index}]", self._value(found, f"{hint} {index}", depth, around), index < limits.minimum)
+            RulePart(f"[{index}]", self._value(found, f"{hint} {index}", depth, around), index < limits.minimum)
             for index, found in enumerate(limits.prefix)
         ]
         if limits.rest is not None:
             is_needed = limits.minimum > len(limits.prefix)
-            parts.append(Part("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
+            parts.append(RulePart("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
         return parts
 
-    def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+    def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[RulePart]:
         """Return the items of an array some of whose items must be something."""
         pointer = around[0][0].pointer if around is not None and around[0] else ""
         places = [(f"[{index}]", item, f"{hint} {index}") for index, item in enumerate(limits.prefix)]
         if limits.rest is not None:
             places.append(("[]", limits.rest, f"{hint} item"))
         return [
-            Part(label_of(place, hits), self._value(value, name, depth, around), False)
+            RulePart(label_of(place, hits), self._value(value, name, depth, around), False)
             for place, item, name in places
             for hits, value in item_choices(limits.contains, item, pointer)
         ]

@@ -55,7 +55,7 @@ Content: TypeAlias = Group | Values | Union | Names
 """What the texts of a rule are."""
 
 
-class Part(NamedTuple):
+class RulePart(NamedTuple):
     """A member, an item or a branch in a rule."""
 
     # What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
@@ -74,7 +74,7 @@ class Skeleton:
     content: Content
     depth: int  # at which its texts begin
     pointer: str  # where in the schema it comes from
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RulePart] = field(default_factory=list)
     expression: Expression | None = None  # the texts, where nothing is called
     why_empty: tuple[str, str] | None = None  # why it has no text, if it is known at once: the reason and where it lies
 

@@ -34,7 +34,7 @@ from sfgen.schema.meaning.conjunction import Conjunction, both
 from sfgen.schema.meaning.limits import ArrayLimits, Contains, ObjectLimits
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import BLANK, MAX_COPIES, ExtraRules, Layout, by_states, counted_members, joined
-from sfgen.schema.writing.skeleton import Part
+from sfgen.schema.writing.skeleton import RulePart
 
 MOST_COPIES = 16
 """Counts above this are counted by a register."""
@@ -346,7 +346,7 @@ def bits(hits: Iterable[int]) -> int:
     return sum(1 << number for number in hits)
 
 
-def wanted_members(parts: Sequence[Part], layout: Layout) -> list[ChosenMember]:
+def wanted_members(parts: Sequence[RulePart], layout: Layout) -> list[ChosenMember]:
     """Gather the parts with known names, each with the ways in which it is a wanted member."""
     ways: dict[str, list[tuple[Expression, int]]] = {part.label: [] for part in parts if not part.name}
     for part in parts:
@@ -403,7 +403,7 @@ def chosen_members(
 
 
 def object_with_wanted(
-    parts: Sequence[Part],
+    parts: Sequence[RulePart],
     sizes: Mapping[str, int | None],
     limits: ObjectLimits,
     layout: Layout,
