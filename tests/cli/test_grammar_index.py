@@ -146,4 +146,4 @@ def test_an_indenter_is_kept_with_its_grammar(sfgen: Sfgen, here: Path) -> None:
     assert "not a text of the grammar" in sfgen("index", "saved", "--path", "a\n\tb\n c\n").out
     refused = sfgen("index", "--grammar", "own.lark")
     assert refused.code == 1
-    assert refused.err.endswith("Terminals of indentation are named (--indenter).\n")
+    assert refused.err.endswith("Name terminals of indentation (--indenter).\n")

@@ -153,7 +153,7 @@ def test_messages_are_told_too() -> None:
         (["gen", "--schema", '{"type":"array","items":{"$ref":"#"}}', "--indent", "2", *UNIFORM], "Leave --indent out"),
         (["gen", "--schema", '{"$ref":"other.json"}', *UNIFORM], "that has it with --schema-dir, or"),
         (["check", "--schema", '{"$ref":"other.json"}', "--text", "1"], "that has it with --schema-dir, or"),
-        (["gen", "--grammar", 'root ::= "a"', "--max-blanks", "2", *UNIFORM], "--max-blanks says how much is written"),
+        (["gen", "--grammar", 'root ::= "a"', "--max-blanks", "2", *UNIFORM], "max-blanks is an option of Lark"),
         (
             ["gen", "--grammar", 'start: "a"', "--max-blanks", "2000", *UNIFORM],
             "--max-blanks is at most 1000, not 2000",

@@ -145,14 +145,14 @@ class TestImports:
     @pytest.mark.parametrize(
         ("text", "reason", "line"),
         [
-            ("start: A\n%import .other (A)", "the file other.lark that it imports is missing: there is none in", 2),
-            ("start: A\n%import .sub.other.A", "the file sub/other.lark that it imports is missing", 2),
+            ("start: A\n%import .other (A)", "the imported file other.lark is missing: it is not in", 2),
+            ("start: A\n%import .sub.other.A", "the imported file sub/other.lark is missing", 2),
             (
                 "%import common.INT\nstart: A INT\n%import nowhere.A",
-                "the grammar nowhere that it imports is nowhere",
+                "the imported grammar nowhere was not found",
                 3,
             ),
-            ("start: A\n%import no.where.A", r"the grammar no\.where that it imports is nowhere", 2),
+            ("start: A\n%import no.where.A", r"the imported grammar no\.where was not found", 2),
         ],
     )
     def test_missing(self, text: str, reason: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ class TestImports:
         assert caught.value.line == line
 
     def test_without_a_folder(self) -> None:
-        with pytest.raises(GrammarError, match=r"other\.lark that it imports is missing: it has no folder"):
+        with pytest.raises(GrammarError, match=r"other\.lark is missing: the grammar has no folder"):
             read_lark("start: A\n%import .other (A)")
 
 
@@ -187,17 +187,17 @@ REFUSED = {
         "follow it",
     ),
     "a property": ("start: A\nA: /\\p{L}/\n", "the terminal A cannot be read: bad escape", (2, 1), "Python's re"),
-    "declared": ("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition, and no ind", (1, 10), "Define"),
+    "declared": ("%declare _IN\nstart: _IN\n", "_IN is declared but not defined, and no ind", (1, 10), "Define"),
     "declared and ignored": (
         '%declare X\n%ignore X\nstart: "a"\n',
-        "X is declared and has no definition",
+        "X is declared but not defined",
         (1, 10),
         "Def",
     ),
     "syntax": ('start "a"\n', "Expecting rule or terminal definition", (1, 7), "documentation"),
     "an open string": ('start: x\nx: "a\n', "Unexpected input", (2, 4), "documentation"),
     "twice": ('start: "a"\nstart: "b"\n', "Rule 'start' defined more than once", (1, 1), ""),
-    "a rule in a terminal": ('start: A\nA: b\nb: "x"\n', "Rules aren't allowed inside terminals", None, "as a rule"),
+    "a rule in a terminal": ('start: A\nA: b\nb: "x"\n', "Rules aren't allowed inside terminals", None, "a rule"),
     "recursion in a terminal": ('start: A\nA: A "a"\n', "Recursion in terminal 'A'", (1, 8), "as a rule"),
     "template": ('start: t{"a"}\n', "Template 't' used but not defined", (1, 8), "Define it"),
     "ignored and undefined": ('%ignore X\nstart: "a"\n', "marked to ignore but were not defined", None, "Define it"),

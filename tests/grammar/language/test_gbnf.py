@@ -132,7 +132,7 @@ def test_another_start() -> None:
 @pytest.mark.parametrize(
     ("text", "says", "place"),
     [
-        ('root ::= itm\nitem ::= "a"', "calls 'itm', which is no rule", (1, 10)),
+        ('root ::= itm\nitem ::= "a"', "calls 'itm', which is not a rule", (1, 10)),
         ('# one\nroot ::= "a"\n  | "b"', "a rule must begin with its name", (3, 3)),
         ('a ::= "b"', "there is no rule 'root'", None),
         ("", "there is no rule 'root'", None),
@@ -145,8 +145,8 @@ def test_another_start() -> None:
         ('root ::= a\na ::= "x" b\nb ::= "y" a', "the rule 'a' never ends, a → b → a", (2, 1)),
         (r'root ::= "\q"', r"there is no escape \q", (1, 11)),
         ('root ::= "a\\', "there is no escape", (1, 12)),
-        (r'root ::= "é\x4"', r"the escape \x has 2 hexadecimal digits", (1, 12)),
-        (r'root ::= "\u12G4"', r"the escape \u has 4", (1, 11)),
+        (r'root ::= "é\x4"', r"the escape \x needs 2 hexadecimal digits", (1, 12)),
+        (r'root ::= "\u12G4"', r"the escape \u needs 4", (1, 11)),
         (r"root ::= [\U00110000]", "there is no character U+110000", (1, 11)),
         (r'root ::= "\ud83d\ude00"', "U+D83D is a surrogate", (1, 11)),
         (r"root ::= [\ud800-\udfff]", "this class has no character", (1, 10)),
@@ -164,13 +164,13 @@ def test_another_start() -> None:
         ('root ::= "a"{1;2}', "never closed by }", (1, 13)),
         ('root ::= * "a"', "nothing before * ", (1, 10)),
         ("root ::= <think", "never closed by >", (1, 10)),
-        ("root ::= !", "! stands before a token only", (1, 10)),
+        ("root ::= !", "! is allowed before a token only", (1, 10)),
         ('root ::=\nb ::= "a"', "the rule 'b' begins inside the rule 'root'", (2, 1)),
-        ("root ::= 'a'", "cannot stand here", (1, 10)),
+        ("root ::= 'a'", "is not allowed here", (1, 10)),
         ('root = "a"', "::= is missing", (1, 6)),
         ('root ::= "a"' + "?" * 3000, "nested too deep", None),
         ("root ::= " + "(" * (MAX_NESTING + 1), "brackets are open", (1, 10 + MAX_NESTING)),
-        ('\r\nroot ::= "a"\rx ::= ,', "',' cannot stand here", (3, 7)),
+        ('\r\nroot ::= "a"\rx ::= ,', "',' is not allowed here", (3, 7)),
     ],
 )
 def test_errors_say_where(text: str, says: str, place: tuple[int, int] | None) -> None:

@@ -122,7 +122,7 @@ def test_a_file_that_somebody_made_up(tmp_path: Path, changes: dict[str, str]) -
     ],
 )
 def test_the_format_of_a_text(text: str, origin: str | None, named: Format | None, told: str) -> None:
-    assert GrammarSource(text, named, origin=origin).told_format == told
+    assert GrammarSource(text, named, origin=origin).detected_format == told
 
 
 def test_a_source_is_read() -> None:
@@ -138,7 +138,7 @@ def test_a_source_is_read() -> None:
     [
         ({"format": "ebnf"}, "grammar_format is 'ebnf'"),
         ({"start": 7}, "grammar_start must be a text"),
-        ({"max_blanks": 1}, "GBNF ignores nothing"),
+        ({"max_blanks": 1}, "GBNF ignores no text"),
         ({"format": "lark", "max_blanks": -1}, "max_blanks must be"),
         ({"format": "lark", "max_blanks": 1001}, "max_blanks is at most"),
     ],

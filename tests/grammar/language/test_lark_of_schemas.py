@@ -154,13 +154,13 @@ def test_a_model_writes_thoughts_and_a_call() -> None:
         ('start: %json {\n  "type": "strin"}', "%json: ", (2, 11)),
         ('start: %json {\n "properties": {"a": {"minimum": "x"}}}', "/properties/a/minimum", (2, 34)),
         ('start: %json {"$ref": "other.json"}', 'Copy it into this schema, under "$defs"', (1, 23)),
-        ('start: A\nA: "a" %json {}', "the terminal A has %json inside", (2, 1)),
-        ('start: A\nA: "a" %json {}', "Schemas stand in rules", (2, 1)),
-        ('start: A\nA: <think> "b"\nb: %json {}', "the terminal A has a token of the vocabulary inside", (2, 1)),
+        ('start: A\nA: "a" %json {}', "the terminal A contains %json", (2, 1)),
+        ('start: A\nA: "a" %json {}', "Schemas are allowed in rules", (2, 1)),
+        ('start: A\nA: <think> "b"\nb: %json {}', "the terminal A contains a token of the vocabulary", (2, 1)),
         ("start: %json {} b c", "rule", None),
         ('start: %json {"a": 1} ) b\nb: "c"', '%json {"a": 1}', None),
         ("start: " + " ".join(f'%json {{"const": {n}}}' for n in range(6)) + " <[1]> <[2]> <[3]> <[4]> <[5]>",
-         "asks for more than 10 different tokens and schemas", None),
+         "has more than 10 different tokens and schemas", None),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(text: str, reason: str, place: tuple[int, int] | None) -> None:
@@ -173,7 +173,7 @@ def test_what_cannot_be_read(text: str, reason: str, place: tuple[int, int] | No
 
 
 def test_imported_files_have_no_schemas() -> None:
-    with pytest.raises(GrammarError, match=r"the file other.lark that it imports has %json.* at line 2, column 9"):
+    with pytest.raises(GrammarError, match=r"the imported file other.lark contains %json.* at line 2, column 9"):
         Grammar.from_lark("start: a\n%import .other (a)", files={"other.lark": f"a: %json {POINT}"})
     assert Grammar.from_lark("start: a\n%import .other (a)", files={"other.lark": 'a: "b" // %json {}'}).accepts("b")
 

@@ -131,10 +131,10 @@ def test_generated_texts_have_the_names_of_special_tokens(seed: int) -> None:
     ("text", "reason", "place"),
     [
         ('start: "a"\n  | <think', "this is never closed by >", (2, 5)),
-        ("start: <[a]>", "only numbers of tokens may stand between <[ and ]>", (1, 8)),
-        ("start: <[1,]>", "only numbers of tokens may stand between <[ and ]>", (1, 8)),
+        ("start: <[a]>", "only numbers of tokens are allowed between <[ and ]>", (1, 8)),
+        ("start: <[1,]>", "only numbers of tokens are allowed between <[ and ]>", (1, 8)),
         ("start: <[2-1]>", "the range 2-1 goes backwards", (1, 8)),
-        ('start: A\nA: <think> "a"', "the terminal A has a token of the vocabulary inside", (2, 1)),
+        ('start: A\nA: <think> "a"', "the terminal A contains a token of the vocabulary", (2, 1)),
         ("start: <think> a b", "rule", None),
     ],
 )

@@ -209,11 +209,11 @@ def test_generated_texts_have_the_names_of_special_tokens(seed: int) -> None:
     [
         ("root ::= <think", "this is never closed by >", 10),
         ("root ::= !<think", "this is never closed by >", 11),
-        ("root ::= !x", "! stands before a token only", 10),
-        ("root ::= ! <think>", "! stands before a token only", 10),
-        ("root ::= <[a]>", "only the number of a token may stand between <[ and ]>", 10),
-        ("root ::= <[-1]>", "only the number of a token may stand between <[ and ]>", 10),
-        ("root ::= <[12]x>", "only the number of a token may stand between <[ and ]>", 10),
+        ("root ::= !x", "! is allowed before a token only", 10),
+        ("root ::= ! <think>", "! is allowed before a token only", 10),
+        ("root ::= <[a]>", "only the number of a token is allowed between <[ and ]>", 10),
+        ("root ::= <[-1]>", "only the number of a token is allowed between <[ and ]>", 10),
+        ("root ::= <[12]x>", "only the number of a token is allowed between <[ and ]>", 10),
     ],
 )
 def test_what_cannot_be_read(text: str, reason: str, column: int) -> None:

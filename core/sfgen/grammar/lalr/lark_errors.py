@@ -1,9 +1,9 @@
-"""Why a grammar of lark's is refused, as errors with a position and a hint.
+"""Errors for grammars that lark refuses, with a position and a hint.
 
-``explained`` turns lark's message into an error. ``check_expansions`` refuses, before lark sees it, a grammar that lark
-would expand without end. lark writes each combination of optional parts as an alternative: thirty parts make a thousand
-million. It also copies a terminal into each terminal that names it. Here both are counted in the text of the grammar;
-text that cannot be followed is left to lark.
+``explained`` converts lark's message to an error. ``check_expansions`` refuses a grammar that lark would expand without
+end, before lark reads it. lark writes each combination of optional parts as an alternative: thirty parts give a
+thousand million alternatives. lark also copies a terminal into each terminal that names it. Both are counted here in
+the text of the grammar; definitions that this module cannot read are left to lark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_ALTERNATIVES = 30_000
 """The most alternatives of a rule with optional parts written out; lark takes some seconds for them."""
 
 MAX_COPIES = 10_000
-"""The most parts that a terminal may have by copies, above all parts in the grammar."""
+"""The most parts that copies may add to a terminal, beyond the parts that are written in the grammar."""
 
 _LINE_AND_COLUMN = re.compile(r",? at line (\d+),? column (\d+)(?: in [^\n]*)?")
 _UNDEFINED_RULE = re.compile(r"Using an undefined rule: NonTerminal\('([^']*)'\)")
@@ -33,17 +33,17 @@ _MANY = 10**9
 """A count above every limit."""
 
 _FOREIGN = (
-    (r"%lark\b", "%lark is llguidance's, a grammar inside of another"),
-    (r"@\w", "@name is llguidance's, one of several grammars"),
-    (r"!", "! stands before a rule's name, and any other token is written by numbers: <[^1000]>"),
-    (r"[&~]", "terminals are not intersected and negated, as in llguidance"),
-    (r"(?<=\w)\[[^\n]*\][ \t]*:", "options of a rule in brackets are llguidance's"),
-    (r":|(?<=:)", "rules with parameters are llguidance's"),
+    (r"%lark\b", "%lark, a grammar inside of another, is an extension of llguidance"),
+    (r"@\w", "@name, one of several grammars, is an extension of llguidance"),
+    (r"!", "! is allowed before a rule's name only; write any other token by its number: <[^1000]>"),
+    (r"[&~]", "intersection and negation of terminals are an extension of llguidance"),
+    (r"(?<=\w)\[[^\n]*\][ \t]*:", "options of a rule in brackets are an extension of llguidance"),
+    (r":|(?<=:)", "rules with parameters are an extension of llguidance"),
 )
-"""What llguidance and GBNF write where lark stops, and what is said of it."""
+"""Patterns of llguidance's and GBNF's syntax at the position where lark stops, and the reason for the error."""
 
 _WRITTEN_OUT = 50
-"""The number of repetitions from which on lark makes rules of them."""
+"""From this number of repetitions on, lark makes rules instead of alternatives."""
 
 _DEFINITION = re.compile(
     r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE
@@ -62,7 +62,7 @@ _TOKEN = re.compile(
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
-    """Make an error of an exception of lark's, in its words where possible."""
+    """Convert an exception of lark to an error, in lark's words where possible."""
     message = str(error).strip()
     undefined = _UNDEFINED_RULE.search(message)
     if undefined is not None and undefined[1] == start:
@@ -76,12 +76,12 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
     if place is not None:
         reason = _LINE_AND_COLUMN.sub("", message.split("\n", 1)[0]).rstrip(" :")
         offset = _offset(text, int(place[1]), int(place[2]))
-        foreign = next((says for pattern, says in _FOREIGN if re.compile(pattern).match(text, offset)), None)
+        foreign = next((reason for pattern, reason in _FOREIGN if re.compile(pattern).match(text, offset)), None)
         return GrammarError(
             f"lark cannot read it: {reason if foreign is None else foreign}",
             text,
             offset,
-            hint="Write it as lark's documentation has it: rule: part part, NAME: /regular expression/, %ignore NAME.",
+            hint="Use the syntax of lark's documentation: rule: part part, NAME: /regular expression/, %ignore NAME.",
         )
     if "Reduce/Reduce" in message:
         return _reduce_reduce(message, text)
@@ -108,7 +108,7 @@ def position_of(text: str, pattern: str) -> int | None:
 
 
 def definition_of(text: str, name: str) -> int | None:
-    """Return the offset, in characters, of the definition of a rule or terminal; ``None`` if it is elsewhere."""
+    """Return the offset, in characters, of the definition of a rule or terminal; ``None`` if the text has none."""
     return position_of(text, rf"(?m)^[ \t!?]*({re.escape(name)})\b")
 
 
@@ -127,10 +127,10 @@ def _not_imported(error: BaseException, text: str) -> GrammarError:
     path = str(getattr(error, "filename", None) or "").removesuffix(".lark")
     name = ".".join(re.findall(r"\w+", path) or re.findall(r"Token\('\w+', '(\w+)'\)", str(error)))
     return GrammarError(
-        f"the grammar {name} that it imports is nowhere",
+        f"the imported grammar {name} was not found",
         text,
         position_of(text, rf"%import\s+({re.escape(name)})\b"),
-        hint="A file beside it is imported with a dot: %import .other (NAME). lark's own: common, python, unicode.",
+        hint="Import a file of its folder with a dot: %import .other (NAME). lark's own: common, python, unicode.",
     )
 
 
@@ -146,12 +146,12 @@ def _reduce_reduce(message: str, text: str) -> GrammarError:
         reason,
         text,
         min((position for position in positions if position is not None), default=None),
-        hint="Two rules end with the same text there: make one of them, or give one a priority (rule.2: ...).",
+        hint="Two rules can end there with the same text: join them, or give one a priority (rule.2: ...).",
     )
 
 
 def _unreadable_pattern(text: str) -> tuple[str, int] | None:
-    """Return the fault of the first unreadable regular expression, and its position."""
+    """Return the error of the first regular expression that ``re`` refuses, and its position."""
     for written in _PATTERN.finditer(text):
         try:
             re.compile(written[1])
@@ -164,10 +164,10 @@ def _hint(message: str) -> str:
     if "defined" in message:
         return "Define it, or import it: %import common.NUMBER"
     if "Recursion in terminal" in message:
-        return "Write it as a rule, with a small first letter: rules may use themselves."
+        return "Write it as a rule, with a small first letter: rules may be recursive."
     if "Rules aren't allowed inside terminals" in message:
-        return "Write what uses it as a rule, or the rule as a terminal, in capitals."
-    return "lark's documentation says what a grammar may be."
+        return "Make the terminal that uses it a rule, or the rule a terminal, with a name in capitals."
+    return "Read lark's documentation of grammars."
 
 
 class _Definition(NamedTuple):
@@ -175,9 +175,9 @@ class _Definition(NamedTuple):
 
     Attributes:
         position: The offset of its name in the grammar, in characters.
-        alternatives: Its alternatives, or those of a rule that lark makes for a part of it.
-        parts: The names and texts in it.
-        names: The names among them.
+        alternatives: The number of its alternatives, or of those of a rule that lark makes for a part of it.
+        parts: The number of names and texts in it.
+        names: The names in it.
     """
 
     position: int
@@ -198,7 +198,7 @@ def check_expansions(text: str) -> None:
                 "combination of its optional parts",
                 text,
                 counted.position,
-                hint="Make rules of the parts: each is then written out by itself.",
+                hint="Make the parts rules of their own: lark then writes out each by itself.",
             )
         if name.isupper() and _size(name, counts, sizes) > most:
             raise GrammarError(
@@ -212,7 +212,7 @@ def check_expansions(text: str) -> None:
 def definitions(text: str) -> dict[str, _Definition]:
     r"""Count alternatives and parts of the rules and terminals of a grammar.
 
-    >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\nx: A? A*\nA: "a"').values()]
+    >>> [each.alternatives for each in definitions('start: [A] (A | x)~2 [A]\nx: A? A*\nA: "a"').values()]
     [16, 4, 1]
     """
     counts: dict[str, _Definition] = {}
@@ -224,7 +224,7 @@ def definitions(text: str) -> dict[str, _Definition]:
 
 
 def _size(name: str, counts: Mapping[str, _Definition], sizes: dict[str, int]) -> int:
-    """Return the parts of a terminal with those that it names copied in; circles are lark's to report."""
+    """Return the number of parts of a terminal after copying those that it names; lark reports cycles."""
     waiting, opened = [name], set[str]()
     while waiting:
         last = waiting[-1]
@@ -240,7 +240,7 @@ def _size(name: str, counts: Mapping[str, _Definition], sizes: dict[str, int]) -
 
 
 class _Counter:
-    """Counts along the text of one definition."""
+    """Counts the alternatives and parts of one definition."""
 
     def __init__(self, text: str, at: int) -> None:
         self._tokens = self._read(text, at)
@@ -260,35 +260,35 @@ class _Counter:
         return taken
 
     def definition(self, position: int) -> _Definition | None:
-        """Return the counts; ``None`` where the text cannot be followed."""
+        """Return the counts; ``None`` if this module cannot read the text."""
         try:
-            count = self._any()
-        except (RecursionError, ValueError):  # the latter of a count with thousands of digits
+            count = self._alternatives()
+        except (RecursionError, ValueError):  # ``ValueError``: a count with thousands of digits
             return None
         return (
             None if self._next is not None else _Definition(position, max(count, self._most), self._parts, self._names)
         )
 
-    def _any(self) -> int:
+    def _alternatives(self) -> int:
         """Count the alternatives between bars."""
-        count = self._row()
+        count = self._sequence()
         while self._next == ("sign", "|"):
             self._take()
-            count += self._row()
+            count += self._sequence()
         return min(count, _MANY)
 
-    def _row(self) -> int:
+    def _sequence(self) -> int:
         """Count the combinations of parts in a row."""
         count = 1
         while self._next is not None and self._next not in (("sign", "|"), ("sign", ")"), ("sign", "]")):
-            count = min(count * self._one(), _MANY)
+            count = min(count * self._part(), _MANY)
         return count
 
-    def _one(self) -> int:
+    def _part(self) -> int:
         """Count the alternatives of a part with its repetition."""
         kind, sign = self._take() or ("", "")
         if sign in ("(", "["):
-            count = self._any() + (sign == "[")
+            count = self._alternatives() + (sign == "[")
             self._take()
         else:
             count = 1

@@ -1,8 +1,8 @@
-"""The package lark, which decides what a grammar in its language means. Only this file imports it.
+"""The package lark, which defines the meaning of a grammar in its language. Only this file imports it.
 
-lark gives the parser's tables, the order in which its lexer tries terminals, the keywords among names, and the verdict
-on whole texts. A grammar that lark refuses is refused in its words. Its check for terminals that read the same texts is
-skipped: it takes seconds and only warns.
+lark provides the parser's tables, the order in which its lexer tries terminals, the keywords among names, and the
+verdict on whole texts. The error for a grammar that lark refuses has lark's words. lark's check for terminals that
+match the same texts is skipped, because it takes seconds and only warns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from sfgen.grammar.shell.token_symbols import is_code, pattern_of
 from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import read_file
 
-TOKEN_INSIDE = "has a token of the vocabulary inside"
+TOKEN_INSIDE = "contains a token of the vocabulary"
+"""The end of an error's message, by which ``sfgen.grammar.language.lark_of_schemas`` finds the error."""
 
 EXTENSION = ".lark"
 """The ending of imported files."""
@@ -45,7 +46,7 @@ class Refusal(NamedTuple):
 
     Attributes:
         reason: lark's own words, in one line.
-        position: The character at which it stopped; ``None`` where it does not say.
+        position: The character at which lark stopped; ``None`` if lark does not report it.
     """
 
     reason: str
@@ -87,22 +88,22 @@ class LarkGrammar:
         tables: ParseTables,
         indentation: Indentation | None = None,
     ) -> LarkGrammar:
-        """Return a grammar whose tables, and imported files, are known."""
+        """Return a grammar whose tables and imported files are known."""
         importer = Importer(text, files=imported)
         importer.found.update(imported)
         return cls(text, start, importer, tables, indentation=indentation)
 
     def _read_again(self) -> Any:
-        """Make lark's parser of a grammar whose tables were known."""
+        """Make lark's parser of a grammar that was made of known tables."""
         importer = Importer(self.text, files=self.imported)
         return _parser(with_tokens(self.text).text, self.start, importer, self.indentation)
 
     def parse(self, text: str) -> bool:
-        """Tell whether lark reads a whole text."""
+        """Return whether lark reads a whole text."""
         return self.refusal(text) is None
 
     def refusal(self, text: str) -> Refusal | None:
-        """Explain why lark refuses a whole text; ``None`` where it reads it."""
+        """Return lark's reason to refuse a whole text; ``None`` if lark reads it."""
         from lark.exceptions import UnexpectedInput
         from lark.indenter import DedentError
 
@@ -113,17 +114,17 @@ class LarkGrammar:
             return Refusal(str(error).split("\n", 1)[0], position if position is not None and position >= 0 else None)
         except DedentError as error:
             return Refusal(str(error), None)
-        except (AssertionError, IndexError):  # of the indenter: a bracket that closes nothing, a newline without one
+        except (AssertionError, IndexError):  # of the indenter: no bracket is open, a newline terminal has no newline
             if self.indentation is None:
                 raise
-            return Refusal("the indenter cannot follow it", None)
+            return Refusal("the indenter cannot read it", None)
         return None
 
     def refusal_of_parts(self, parts: Sequence[tuple[str, str]]) -> Refusal | None:
-        """Explain why lark refuses a text with terminals that are read by others.
+        """Return lark's reason to refuse a text that contains the texts of tokens, which lark does not read.
 
-        Each part is a text and the spelling of the token that stands after it; of the last one it is empty. A part is
-        cut into terminals by itself, and the parser goes on.
+        Each part is a text and the spelling of the token after it, which is empty in the last part. The lexer reads
+        each part by itself; the parser continues from part to part.
         """
         from lark import Token
         from lark.exceptions import UnexpectedInput
@@ -166,7 +167,7 @@ def read_lark(
         check_expansions(replaced.text)
         parser = _parser(replaced.text, start, importer, indentation)
     except GrammarError as error:
-        raise replaced.told(error, text) from None
+        raise replaced.translated(error, text) from None
     tables = _Converter(text, parser, start, replaced, indentation).tables()
     return LarkGrammar(text, start, importer, tables, lambda: parser, indentation)
 
@@ -194,7 +195,7 @@ class Importer:
         return os.curdir if self._directory is None else str(self._directory)
 
     def __call__(self, base: Any, path: str) -> tuple[str, str]:
-        """Answer lark's question about an import: the path of a grammar, and its text."""
+        """Return the path and the text of a grammar that lark imports."""
         if not isinstance(base, str):  # a pair for lark's own grammars, ``None`` for an import without a dot
             raise OSError(path)
         for folder in ("", os.path.relpath(base, self.base)):
@@ -202,17 +203,17 @@ class Importer:
             content = self.read(name)
             if content is not None:
                 if any(match["schema"] for match in SCHEMA.finditer(content)):
-                    reason = f"the file {path} that it imports has %json, which stands in the grammar itself only"
+                    reason = f"the imported file {path} contains %json, which is allowed in the grammar itself only"
                     raise GrammarError(reason, self._text, self._position_of(path))
                 self.found[name] = content
                 return os.path.join(self.base, name), content
             self.missing.add(name)
-        where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
+        where = "the grammar has no folder" if self._directory is None else f"it is not in {self._directory}"
         raise GrammarError(
-            f"the file {path} that it imports is missing: {where}",
+            f"the imported file {path} is missing: {where}",
             self._text,
             self._position_of(path),
-            hint="Put it beside the grammar. lark's own grammars are imported without the dot: %import common.WS",
+            hint="Put it into the grammar's folder. Import lark's own grammars without the dot: %import common.WS",
         )
 
     def _position_of(self, path: str) -> int | None:
@@ -221,7 +222,7 @@ class Importer:
         return position_of(self._text, r"%import\s+(\.+" + re.escape(dotted) + r"\b)")
 
     def read(self, name: str) -> str | None:
-        """Read a file; ``None`` where there is none."""
+        """Read a file; ``None`` if there is none."""
         if self._files is not None:
             return self._files.get(name)
         if self._directory is None:
@@ -231,9 +232,9 @@ class Importer:
         except OSError:
             return None
         except UnicodeDecodeError:
-            raise GrammarError(f"the file {name} that it imports is not UTF-8", self._text) from None
+            raise GrammarError(f"the imported file {name} is not UTF-8", self._text) from None
         except InputError:
-            raise GrammarError(f"the file {name} that it imports is too long", self._text) from None
+            raise GrammarError(f"the imported file {name} is too long", self._text) from None
 
 
 def _parser(text: str, start: str, importer: Importer, indentation: Indentation | None = None) -> Any:
@@ -260,7 +261,7 @@ def _parser(text: str, start: str, importer: Importer, indentation: Indentation 
         )
     except GrammarError:
         raise
-    except Exception as error:  # lark's kinds, and those of its faults: AssertionError, KeyError, re.error
+    except Exception as error:  # lark's classes, and those of its faults: AssertionError, KeyError, re.error
         raise explained(error, text, start) from None
 
 
@@ -272,7 +273,7 @@ def _indenter(indentation: Indentation) -> Any:
 
 
 class _Matcher:
-    """Replaces ``re`` in lark's search for keywords: caches matches, knows quotations, and compiles nothing."""
+    """Replaces ``re`` in lark's search for keywords: caches matches, reads quotations, and compiles nothing."""
 
     def __init__(self, quotations: tuple[tuple[str, ...], ...]) -> None:
         self._quotations = quotations
@@ -301,7 +302,7 @@ class _Converter:
         self.quoting = {name: spelling for name, spelling in tokens.names.items() if name not in self.tokens}
         self.quotations = tokens.quotations
         self.table = parser.parser.parser._parse_table
-        self.lexer = getattr(parser.parser.lexer, "lexer", parser.parser.lexer)  # an indenter stands around it
+        self.lexer = getattr(parser.parser.lexer, "lexer", parser.parser.lexer)  # an indenter wraps it
         self.conf = parser.lexer_conf
         self.defined: dict[str, Any] = self.conf.terminals_by_name
         self._check_terminals()
@@ -316,10 +317,10 @@ class _Converter:
                     f"the terminal {name} {TOKEN_INSIDE}",
                     self.text,
                     definition_of(self.text, name),
-                    hint="Tokens stand in rules; a rule may take the terminal's place.",
+                    hint="Tokens are allowed in rules only; make the terminal a rule.",
                 )
             try:
-                # lark joins all in one pattern, in which a part cannot begin with flags.
+                # lark joins all terminals in one pattern, a part of which cannot begin with flags.
                 re.compile(f"(?:{pattern})")
             except re.error as error:
                 raise GrammarError(
@@ -345,10 +346,10 @@ class _Converter:
 
     def _undefined(self, name: str) -> GrammarError:
         return GrammarError(
-            f"the terminal {name} is declared and has no definition, and no indenter makes it",
+            f"the terminal {name} is declared but not defined, and no indenter adds it",
             self.text,
             position_of(self.text, rf"%declare[^\n]*?\b({re.escape(name)})\b"),
-            hint=ParameterText(f"{undefined_hint(name)} Terminals of indentation are named (indenter).", "indenter"),
+            hint=ParameterText(f"{undefined_hint(name)} Name terminals of indentation (indenter).", "indenter"),
         )
 
     def tables(self) -> ParseTables:
@@ -428,12 +429,12 @@ class _Converter:
         return Terminal(name, pattern.to_regexp(), is_literal, shown)
 
     def _contexts(self, order: Iterable[int]) -> tuple[tuple[Context, ...], Any]:
-        """Return lark's scanners, equal ones once, and the scanner after each state."""
+        """Return the different contexts of lark's lexer, and the context after each state."""
         from lark.lexer import _create_unless
 
         matcher = _Matcher(self.quotations)
         numbers: dict[tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
-        # By lark's lexer, which states share, and what an indenter may put there.
+        # By lark's lexer, which states share, and the terminals that an indenter may add there.
         number_of: dict[tuple[int, tuple[int, ...]], int] = {}
         context_of = []
         for state in order:

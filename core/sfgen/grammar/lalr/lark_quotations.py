@@ -1,11 +1,12 @@
 """Quotations in grammars of Lark's language, as llguidance writes them: ``%regex {"substring_words": "to be or"}``.
 
-A quotation is some pieces of a list in a row, joined, or none of them. ``substring_chunks`` is the list;
+A quotation is a run of consecutive pieces of a list, joined; it may be empty. ``substring_chunks`` is the list;
 ``substring_chars`` and ``substring_words`` are texts whose pieces are characters, or runs of word characters, of white
 space and of others.
 
-lark does not know them. It reads the grammar with a terminal in place of each, whose pattern is two characters that no
-text has; so it may be a part of other terminals. The lexer puts an automaton in their place (``quoting_automaton``).
+lark has no quotations. It reads the grammar with a terminal in place of each, whose pattern has two characters that no
+text has, so that other terminals may contain it. The lexer replaces these characters by an automaton
+(``quoting_automaton``).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Quotation(NamedTuple):
     """A quotation in the text of a grammar.
 
     Attributes:
-        pieces: What is quoted, piece by piece; none is empty.
+        pieces: The pieces of the document; none is empty.
         end: The offset after it in the grammar.
     """
 
@@ -58,17 +59,17 @@ def read_quotation(text: str, position: int) -> Quotation:
     except json.JSONDecodeError as error:
         raise GrammarError(f"{DIRECTIVE} is not followed by JSON: {error.msg}", text, position, hint=_HINT) from None
     if not isinstance(options, dict):
-        raise GrammarError(f"{DIRECTIVE} is followed by no object of JSON", text, begin, hint=_HINT)
+        raise GrammarError(f"{DIRECTIVE} is not followed by a JSON object", text, begin, hint=_HINT)
     given = {name: value for name, value in options.items() if value is not None}
     unknown = next((name for name in options if name not in _FIELDS), None)
     if unknown is not None or len(given) != 1:
-        reason = "has one field" if unknown is None else f"has no field {unknown!r}"
+        reason = "must have exactly one field" if unknown is None else f"has no field {unknown!r}"
         raise GrammarError(f"{DIRECTIVE} {reason}", text, begin, hint=_HINT)
     [(name, value)] = given.items()
     pieces = _pieces(name, value)
     if not pieces:
         kind = "a list of texts" if name == _FIELDS[0] else "a text"
-        raise GrammarError(f"{name} must be {kind}, not empty", text, begin, hint=_HINT)
+        raise GrammarError(f"{name} must be {kind} and not empty", text, begin, hint=_HINT)
     return Quotation(pieces, end)
 
 
@@ -85,7 +86,7 @@ def read_json(text: str, position: int) -> tuple[Any, int]:
 
 
 def _pieces(name: str, value: Any) -> tuple[str, ...]:
-    """Return the pieces of a field; none where its value is of the wrong kind, or empty."""
+    """Return the pieces of a field; none if its value has the wrong type or is empty."""
     if name == "substring_chunks":
         is_right = isinstance(value, list) and all(isinstance(each, str) for each in value)
         pieces = tuple(filter(None, value)) if is_right else ()
@@ -105,14 +106,14 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(regex.findall(_WORDS, text))
 
 
-# ---- in place of a quotation -----------------------------------------------------------------------------------------
+# ---- placeholders ----------------------------------------------------------------------------------------------------
 
 
 def placeholder(number: int, pieces: Sequence[str]) -> str:
     """Write a quotation as a pattern of characters that no text has.
 
-    lark prefers terminals that may match much, and of these such with a long pattern. So this one has no greatest
-    length, and is as long as the document.
+    lark tries terminals with a long maximum length first, and of equal ones those with a long pattern. So this pattern
+    has no maximum length, and is as long as the document.
     """
     return _mark(number) + f"(?#{'.' * len(''.join(pieces))})"
 
@@ -124,14 +125,14 @@ def _mark(number: int) -> str:
 
 def quoted_in(pattern: str) -> list[int]:
     """List the quotations in a pattern, by number, each once."""
-    found = re.findall(r"([\ud800-\udbff])[\ud800-\udbff]\1\*", pattern)
-    return list(dict.fromkeys((ord(first) - _FIRST) // 2 for first in found))
+    firsts = re.findall(r"([\ud800-\udbff])[\ud800-\udbff]\1\*", pattern)
+    return list(dict.fromkeys((ord(first) - _FIRST) // 2 for first in firsts))
 
 
 def as_characters(pattern: str) -> str:
     """Replace each quotation of a pattern by two characters for private use, which our parser can read.
 
-    They always stand side by side: an alternation that begins with one alike in two branches begins with both.
+    The two stay adjacent: if the parser factors the first out of two branches, it factors out the second, too.
     """
     for number in quoted_in(pattern):
         pattern = pattern.replace(_mark(number), "".join(map(chr, private_pair(number))))
@@ -139,7 +140,7 @@ def as_characters(pattern: str) -> str:
 
 
 def readable(pattern: str) -> str:
-    """Write a pattern for people, with its quotations in short."""
+    """Shorten the quotations in a pattern, for messages."""
     return re.sub(rf"[\ud800-\udbff]{{3}}\*{_COMMENT}", DIRECTIVE + "{…}", pattern)
 
 
@@ -149,20 +150,20 @@ def private_pair(number: int) -> tuple[int, int]:
 
 
 def with_texts(pattern: str, text: str, quotations: Sequence[tuple[str, ...]]) -> str:
-    """Replace the quotations of a pattern by those of their texts that are in a text, as ``re`` can read them."""
+    """Replace each quotation of a pattern by those of its texts that a text contains, so that ``re`` can read it."""
     for number in quoted_in(pattern):
         automaton = quoting_automaton(quotations[number])
-        found = {text[start:end] for start in range(len(text)) for end in _ends(automaton, text, start)}
-        longest_first = sorted(found, key=lambda each: (-len(each), each))
+        quoted = {text[start:end] for start in range(len(text)) for end in _ends(automaton, text, start)}
+        longest_first = sorted(quoted, key=lambda each: (-len(each), each))
         pattern = pattern.replace(_mark(number), f"(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})")
     return pattern
 
 
 class QuotingState(NamedTuple):
-    """A state of an automaton of quotations: the positions of a document after what was read.
+    """A state of an automaton of quotations: the set of positions in the document after the text so far.
 
     Attributes:
-        after: The state after each character, by code point or symbol; others are refused.
+        after: The state after each character, by code point or symbol; other characters are refused.
         may_end: Whether the quotation may end.
     """
 
@@ -174,8 +175,8 @@ class QuotingState(NamedTuple):
 def quoting_automaton(pieces: tuple[str, ...]) -> tuple[QuotingState, ...]:
     """Make the automaton of the quotations of some pieces that are not empty; the first state is the start.
 
-    A state is the set of positions after the text so far (Blumer et al. 1985): texts with the same positions go on
-    alike.
+    A state is the set of positions after the text so far (Blumer et al. 1985): texts with the same positions have the
+    same continuations.
 
     >>> [state.may_end for state in quoting_automaton(("a", "b"))], len(quoting_automaton(("ab", "ab")))
     ([False, True, True], 5)

@@ -1,13 +1,13 @@
-"""Parts of llguidance's dialect of Lark's language that lark does not know: tokens, quotations, counts.
+"""Extensions of Lark's language by llguidance that lark cannot read: tokens, quotations, counts.
 
 ``<think>`` is the one token of that name or text, ``<[128010]>`` the token with that number, ``<[1-3,7]>`` one of
-several, ``<[^1-3,7]>`` any other one, ``<[*]>`` any. They stand in rules, not inside of terminals.
+several, ``<[^1-3,7]>`` any other one, ``<[*]>`` any. They are allowed in rules, not inside of terminals.
 
-lark reads the grammar with a terminal of its own in place of each, with a name as long as the token's spelling, so that
-places in errors are easily found. The pattern of such a terminal is a code that no text has (see
-``sfgen.grammar.shell.token_symbols``). In place of ``%regex { … }`` stands an optional terminal, filled up with blanks
-(see ``sfgen.grammar.lalr.lark_quotations``). Counts in braces, ``NAME{2,3}``, are written as ``NAME~2..3``; a
-line ``%llguidance {}`` says nothing.
+Each token is replaced by a terminal that lark can read, with a name as long as the token's spelling, so that positions
+in errors are easily converted. The pattern of such a terminal is a code that no text has (see
+``sfgen.grammar.shell.token_symbols``). ``%regex { … }`` is replaced by an optional terminal (see
+``sfgen.grammar.lalr.lark_quotations``). Counts in braces, ``NAME{2,3}``, are written as ``NAME~2..3``; ``%llguidance
+{}`` is removed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sfgen.grammar.lalr.lark_quotations import DIRECTIVE, MOST_QUOTATIONS, place
 from sfgen.grammar.shell.token_symbols import CODE_BYTES, TokenSymbol, codes_of, pattern_of
 
 OTHER_TEXT = r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\])*/[imslux]*|->'
-"""Comments, literals, patterns and arrows, in which no token stands."""
+"""Comments, literals, patterns and arrows, which contain no tokens."""
 SCHEMA = re.compile(rf"(?:{OTHER_TEXT})|(?P<schema>%json(?![A-Za-z0-9_]))[^\S\n]*")
-"""The begin of a schema, or what it does not stand in; see ``sfgen.grammar.language.lark_of_schemas``."""
+"""The beginning of a schema, or a text that contains none; see ``sfgen.grammar.language.lark_of_schemas``."""
 _TOKEN = re.compile(
     rf"(?P<other>{OTHER_TEXT})|(?P<token><[^>\n]*>?)|(?P<quotation>{DIRECTIVE}\b)|(?P<options>%llguidance\b)"
     r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}"
@@ -42,14 +42,14 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class WithTokens(NamedTuple):
-    """A grammar in Lark's language as lark knows it.
+    """A grammar in Lark's language without the extensions of llguidance.
 
     Attributes:
         text: The text that lark reads.
-        names: Of lark's name of each its spelling, in short.
+        names: The spelling, perhaps shortened, of the extension that each new terminal replaces, by terminal.
         symbols: The tokens and their codes.
-        quotations: The pieces of each quotation; in the text stand placeholders.
-        offsets: Of each replaced part the offset after it, in the text and in the grammar.
+        quotations: The pieces of each quotation; the text has placeholders for them.
+        offsets: The offsets after each replaced part, in the text and in the grammar.
     """
 
     text: str
@@ -58,8 +58,8 @@ class WithTokens(NamedTuple):
     quotations: tuple[tuple[str, ...], ...] = ()
     offsets: Sequence[tuple[int, int]] = ()
 
-    def told(self, error: GrammarError, text: str) -> GrammarError:
-        """Return an error of the replaced text as one of the grammar's own."""
+    def translated(self, error: GrammarError, text: str) -> GrammarError:
+        """Convert an error of the replaced text to one of the grammar's text."""
         if not self.offsets:
             return error
         reason = error.reason
@@ -74,7 +74,7 @@ class WithTokens(NamedTuple):
 
 
 def with_tokens(text: str) -> WithTokens:
-    """Put terminals in place of the tokens of a grammar.
+    """Replace the extensions in a grammar by terminals and counts that lark can read.
 
     >>> with_tokens('start: <think> "<b>" <think>').text.split("\\n")
     ['start: TAAAAAA "<b>" TAAAAAA', 'TAAAAAA: /\\\\udcf5/', '']
@@ -88,9 +88,7 @@ def with_tokens(text: str) -> WithTokens:
             first.setdefault(each.key, each)
     tokens = [each for each in first.values() if not each.pieces]
     quoting = [each for each in first.values() if each.pieces]
-    _limit(
-        tokens, _MOST, "asks for more than {} different tokens", text, "Write several as one, by numbers: <[1-3,7]>."
-    )
+    _limit(tokens, _MOST, "has more than {} different tokens", text, "Write several as one, by numbers: <[1-3,7]>.")
     _limit(quoting, MOST_QUOTATIONS, "has more than {} different quotations", text, "Join their documents.")
     codes = codes_of(len(tokens))
     symbols = {_symbol(each.spelling, each.start, text): code for each, code in zip(tokens, codes, strict=True)}
@@ -104,10 +102,10 @@ def with_tokens(text: str) -> WithTokens:
     for each in extensions:
         name = names.get(each.key, "") if each.plain is None else each.plain
         replaced += text[at : each.start] + (f"({name}?)" if each.pieces else name)
-        if each.again is not None:
-            number = bisect(offsets, each.again, key=itemgetter(1))
+        if each.starred_from is not None:
+            number = bisect(offsets, each.starred_from, key=itemgetter(1))
             here, there = offsets[number - 1] if number else (0, 0)
-            replaced += f" {replaced[here + each.again - there : -len(name)]}*"
+            replaced += f" {replaced[here + each.starred_from - there : -len(name)]}*"
         at = each.end
         offsets.append((len(replaced), at))
     defined = "".join(f"{names[key]}: /{escaped(pattern)}/\n" for key, pattern in patterns.items())
@@ -121,15 +119,15 @@ def with_tokens(text: str) -> WithTokens:
 
 
 class _Extension(NamedTuple):
-    """A part of a grammar that lark does not know.
+    """A part of a grammar that lark cannot read.
 
     Attributes:
         start: The offset at which it begins.
         end: The offset after it.
         spelling: Its text.
-        pieces: What is quoted; empty for all but quotations.
-        plain: The same in lark's own words; ``None`` for tokens and quotations.
-        again: The offset of the part that may be repeated any number of times besides.
+        pieces: The pieces of a quotation; empty for other extensions.
+        plain: The same in lark's syntax; ``None`` for tokens and quotations.
+        starred_from: The offset of the counted part, if it is written once more with a star; else ``None``.
     """
 
     start: int
@@ -137,24 +135,24 @@ class _Extension(NamedTuple):
     spelling: str
     pieces: tuple[str, ...] = ()
     plain: str | None = None
-    again: int | None = None
+    starred_from: int | None = None
 
     @property
     def key(self) -> str | tuple[str, ...]:
-        """What it stands for: equal ones share a terminal."""
+        """The key of its terminal: extensions with equal keys share one."""
         return self.pieces or self.spelling
 
     @property
     def shown(self) -> str:
-        """Its text, and of a quotation the beginning."""
+        """Its text; of a long quotation the beginning."""
         if not self.pieces or len(self.spelling) <= _SHOWN:
             return self.spelling
         return " ".join(self.spelling[: _SHOWN - 1].split()) + "…"
 
 
 def _extensions(text: str) -> Iterator[_Extension]:
-    """Find them in their order."""
-    at, part, opened = 0, 0, list[int]()  # the part that a count stands after, and open brackets
+    """Yield the extensions in a grammar, in their order."""
+    at, part, opened = 0, 0, list[int]()  # the offsets of the part before a count, and of open brackets
     while match := _TOKEN.search(text, at):
         start, at = match.span()
         if match["quotation"]:
@@ -166,8 +164,8 @@ def _extensions(text: str) -> Iterator[_Extension]:
         elif match["least"] is not None:
             plain = _count(match["least"], match["more"], match["most"])
             if plain:
-                again = part if match["more"] and plain[0] == "~" and not match["most"] else None
-                yield _Extension(start, at, match[0], plain=plain, again=again)
+                starred_from = part if match["more"] and plain[0] == "~" and not match["most"] else None
+                yield _Extension(start, at, match[0], plain=plain, starred_from=starred_from)
             continue
         elif match["token"]:
             yield _Extension(start, at, match["token"])
@@ -177,7 +175,7 @@ def _extensions(text: str) -> Iterator[_Extension]:
 
 
 def _count(least: str, more: str | None, most: str) -> str:
-    """Write a count as lark does, the least one of such without a greatest; empty for braces of another kind.
+    """Write a count in lark's syntax, without a maximum only the minimum; empty for other braces.
 
     >>> _count("2", ",", "3"), _count("2", ",", ""), _count("2", None, ""), _count("1", ",", "")
     ('~2..3', '~2', '~2', '+')
@@ -191,15 +189,15 @@ def _count(least: str, more: str | None, most: str) -> str:
 
 
 def _end_of_options(text: str, position: int) -> int:
-    """Read the options of llguidance at an offset, which may be such as are about its speed; return their end."""
+    """Read llguidance's options at an offset, of which only those about its speed are allowed; return their end."""
     begin = position + len(text[position:]) - len(text[position:].lstrip())
     try:
         options, end = read_json(text, begin)
     except json.JSONDecodeError:
         options, end = None, begin
     if not isinstance(options, dict) or options.keys() - {"no_forcing"}:
-        hint = "They are about llguidance; leave them out."
-        raise GrammarError("%llguidance has options that are not known here", text, position, hint=hint)
+        hint = "Leave them out: they configure llguidance only."
+        raise GrammarError("%llguidance has options that are not supported", text, position, hint=hint)
     return end
 
 
@@ -209,7 +207,7 @@ def _limit(extensions: Sequence[_Extension], most: int, reason: str, text: str, 
 
 
 def escaped(pattern: str) -> str:
-    """Write a pattern of characters that no text has so that lark can read it."""
+    """Escape the characters of a pattern that no text has, so that lark can read it."""
     return pattern.encode("ascii", "backslashreplace").decode()
 
 
@@ -224,7 +222,7 @@ def _symbol(spelling: str, position: int, text: str) -> TokenSymbol:
     match = _RANGES.fullmatch(spelling)
     hint = "Write <[1000]>, <[1-3,7]>, <[^1-3,7]> or <[*]>."
     if match is None:
-        raise GrammarError("only numbers of tokens may stand between <[ and ]>", text, position, hint=hint)
+        raise GrammarError("only numbers of tokens are allowed between <[ and ]>", text, position, hint=hint)
     ends = [part.partition("-")[::2] for part in match[2].split(",")]
     ranges = tuple((int(first), int(last or first)) for first, last in ends)
     backwards = next((f"{first}-{last}" for first, last in ranges if first > last), None)
@@ -234,6 +232,6 @@ def _symbol(spelling: str, position: int, text: str) -> TokenSymbol:
 
 
 def _names(length: int) -> Iterator[str]:
-    """Yield names of terminals of a length."""
+    """Yield names of terminals with a given length."""
     for letters in itertools.product(_LETTERS, repeat=max(length, 2) - 1):
         yield "T" + "".join(letters)

@@ -1,5 +1,6 @@
-"""Grammars as users write them, in GBNF and in Lark, with descriptions in the grammar's own names.
+"""Grammars in the formats that users write, GBNF and Lark, described by the names in the grammar.
 
-``grammar`` is the facade, and ``language`` the protocol that each format implements. ``gbnf_language`` stands on
-``sfgen.grammar.network``, ``lark_language`` on ``sfgen.grammar.lalr``, ``lark_of_schemas`` on ``sfgen.grammar.mixed``.
+``grammar`` is the facade, and ``language`` the protocol that each format implements. ``gbnf_language`` uses
+``sfgen.grammar.network``, ``lark_language`` uses ``sfgen.grammar.lalr``, ``lark_of_schemas`` uses
+``sfgen.grammar.mixed``.
 """

@@ -1,7 +1,7 @@
-"""The rules of a grammar in GBNF as they are written: the open ones, the terminals that may follow, the states.
+"""The rules of a GBNF grammar as they are written: the open rules, the terminals that may follow, the states.
 
-Each rule is kept, and each literal, class and token is a rule of its own, named by its spelling. Such names begin with
-``"``, ``[``, ``.``, ``<`` or ``!``, and no rule's name does.
+Every rule is kept, and each literal, class and token becomes a rule of its own, named by its spelling. Such a name
+begins with ``"``, ``[``, ``.``, ``<`` or ``!``; no written rule has such a name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_OPEN = 32  # open rules named from each end
 _MOST_EXPECTED = 8  # terminals; if there are more, their rules are named
 
 
-class Place(NamedTuple):
+class RulePath(NamedTuple):
     """The open rules, the outermost first, and the open terminal or an empty string."""
 
     open_rules: tuple[str, ...]
@@ -66,38 +66,38 @@ class AsWritten:
     def __init__(self, rules: Rules, terminals: frozenset[str], network: Network, symbols: SymbolTokens) -> None:
         self.rules = rules
         self.network = network
-        # A text stays in the rule that it has just ended, so that the rule of its last character is known.
+        # Without end states a position stays in the rule that just ended, which is the rule of the last character.
         self.reader = NetworkReader(replace(network, is_end=np.zeros_like(network.is_end)))
         self._terminals = terminals
         self._symbols = symbols
 
     @classmethod
-    def of(cls, source: Gbnf, otherwise: Network, grammar: GrammarRules | None = None) -> AsWritten:
+    def of(cls, source: Gbnf, fallback: Network, grammar: GrammarRules | None = None) -> AsWritten:
         """Make the reader of a grammar with a rule for each terminal.
 
-        ``otherwise`` is used if the network of all rules passes a limit; ``grammar`` is ``with_terminals(source)``, or
-        what is read in its place.
+        ``fallback`` is used if the network of all rules passes a limit. ``grammar`` contains the rules to read;
+        ``None``: ``with_terminals(source)``.
         """
         grammar = with_terminals(source) if grammar is None else grammar
         try:
             network = network_as_written(grammar)
         except (SfgenError, RecursionError):
-            network = otherwise
+            network = fallback
         return cls(grammar.rules, frozenset(name for name, _ in source.terminals.values()), network, source.symbols)
 
     # ---- positions -------------------------------------------------------------------------------------------------
 
-    def rules_at(self, position: NetworkPosition) -> Place:
-        """Return the open rules of a position, without rules that must have ended; of several ways the first."""
+    def rules_at(self, position: NetworkPosition) -> RulePath:
+        """Return the open rules of a position's first configuration, without rules that have certainly ended."""
         state, register, node = position[0]
         while self.network.is_end[state] and node.frames:
             state, register, node = node.frames[0]
-        return self._place_of(NetworkConfiguration(state, register, node), {})
+        return self._path_of(NetworkConfiguration(state, register, node), {})
 
-    def _place_of(self, configuration: NetworkConfiguration, known: dict[Node, tuple[str, ...]]) -> Place:
+    def _path_of(self, configuration: NetworkConfiguration, known: dict[Node, tuple[str, ...]]) -> RulePath:
         """Return the open rules of a configuration; ``known`` caches those of nodes."""
         rules, name = self._open_rules(configuration.node, known), self._name(configuration.state)
-        return Place(rules, name) if name in self._terminals else Place(_with_inner(rules, name), "")
+        return RulePath(rules, name) if name in self._terminals else RulePath(_with_inner(rules, name), "")
 
     def _open_rules(self, node: Node, known: dict[Node, tuple[str, ...]]) -> tuple[str, ...]:
         """Return the rules that a node returns to, the outermost first."""
@@ -124,10 +124,10 @@ class AsWritten:
                     terminals[name] = direct[name] = None
                 continue
             for site in self.network.calls.get(state, ()):
-                if first := self._first_terminals(site.entry):  # none in a rule of the empty text
+                if first := self._first_terminals(site.entry):  # empty for a rule with only the empty text
                     direct[names[rule_of[site.entry]]] = None
                     terminals |= dict.fromkeys(first)
-        if not direct:  # a network with copies has no terminals
+        if not direct:  # the fallback network has copies instead of terminals
             following = [byte for byte in range(256) if self.reader.read(position, bytes([byte])) is not None]
             return (characters_from(following),) if following else ()
         return tuple(terminals if terminals and len(terminals) <= _MOST_EXPECTED else direct)
@@ -148,7 +148,7 @@ class AsWritten:
     # ---- texts -----------------------------------------------------------------------------------------------------
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes."""
+        """Read a text as far as the grammar allows."""
         positions = [self.reader.start]
         for character in text:
             after = self._read(positions[-1], character)
@@ -156,9 +156,9 @@ class AsWritten:
                 break
             positions.append(after)
         known = dict[Node, tuple[str, ...]]()
-        places = [self._place_of(configuration, known) for configuration in self._one_way(text, positions)]
+        paths = [self._path_of(configuration, known) for configuration in self._one_way(text, positions)]
         failure = self._failure(text, positions[-1], len(positions) - 1)
-        return Walk(text, Stretch.of(text, places), failure, self.expected(positions[-1]))
+        return Walk(text, Stretch.of(text, paths), failure, self.expected(positions[-1]))
 
     def _one_way(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
         """Choose a configuration after each character so that each leads to the next."""
@@ -170,7 +170,7 @@ class AsWritten:
         return chosen[::-1][: len(positions) - 1]
 
     def _leads(self, before: NetworkConfiguration, character: str, after: NetworkConfiguration) -> bool:
-        """Tell whether a character leads from one configuration to another, perhaps among other frames."""
+        """Return whether a character leads from one configuration to another, which may have more frames."""
         return any(
             (each.state, each.register) == (after.state, after.register)
             and set(each.node.frames) <= set(after.node.frames)
@@ -181,14 +181,14 @@ class AsWritten:
         return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
 
     def reached(self, text: str) -> set[str]:
-        """Return the rules and terminals that a text goes through."""
+        """Return the rules and terminals that a text uses."""
         names = set[str]()
         for stretch in self.walk(text).stretches:
             names.update(stretch.open_rules, (stretch.terminal,))
         return names
 
     def failure(self, text: str) -> Failure | None:
-        """Find where a text fails; ``None`` where it is complete."""
+        """Find the failure of a text; ``None`` if it is complete."""
         position = self.reader.start
         for number, character in enumerate(text):
             after = self._read(position, character)
@@ -222,7 +222,7 @@ class AsWritten:
 
 
 def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Append an open rule, once in a row; drop rules in the middle of very many."""
+    """Append an open rule unless it is the last one; drop rules in the middle of a long list."""
     if rules[-1:] == (name,):
         return rules
     if len(rules) < 2 * _MOST_OPEN:

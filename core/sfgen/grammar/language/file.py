@@ -1,8 +1,8 @@
 """Write grammars to files for one vocabulary, and read them.
 
-The format of the file is that of ``sfgen.index.saved_text``. Its field ``grammar`` is the text, and ``options`` is how
-to read it, as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the imported texts by name; with an unusual
-indenter ``indenter``, its options.
+The file has the format of ``sfgen.index.saved_text``. Its field ``grammar`` is the text. Its field ``options`` is JSON:
+``format``, ``start``, ``max_blanks``, ``files`` (the imported texts by name), and ``indenter``, the options of the
+indenter if they are unusual.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def options_of(grammar: Grammar) -> dict[str, Any]:
 def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
     """Read a grammar from its text and the options of :func:`options_of`."""
     if tuple(options) not in (_OPTIONS, (*_OPTIONS, _INDENTER)):
-        raise ValueError("no options")
+        raise ValueError("not the options of a grammar")
     return GrammarSource(text, **options).grammar()
 
 
@@ -44,7 +44,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
 
 
 def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
-    """Read the grammar in a file for any vocabulary; ``None`` if the file is something else."""
+    """Read the grammar in a file for any vocabulary; ``None`` if the file contains something else."""
     return _FILE.saved(path)
 
 

@@ -2,18 +2,18 @@
 
 A grammar means what it means in llama.cpp (its documentation and parser, ggml-org/llama.cpp, 2023 and later):
 
-* A rule ends with its line. It goes on after ``::=`` and ``|``, and anywhere in round brackets.
+* A rule ends with its line. It continues after ``::=`` and ``|``, and anywhere in round brackets.
 * A name is letters, digits, ``-`` and ``_``. Of two rules with one name the later one counts.
 * ``* + ? {m} {m,} {m,n}`` follow a literal, a class, a name or a bracket, and several may follow each other.
 * An alternative may be empty.
-* A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
+* A character is a Unicode code point. A surrogate in a literal is an error; a class leaves surrogates out.
 
 * ``<[1000]>`` is the token with that number, ``<think>`` the one token of that text, ``!`` before it any other token.
-  Neither parts of tokens nor end tokens are read by it (see ``sfgen.grammar.shell.token_symbols``).
+  It matches neither parts of tokens nor end tokens (see ``sfgen.grammar.shell.token_symbols``).
 
-Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; left recursion is read;
-an empty class ``[]``, a range that goes backwards, a surrogate and a token that is not in the vocabulary are errors.
-There a special token is also read by the characters of its name; here by its symbol only, since it is no text.
+Differences from llama.cpp: counts of any size are kept, up to a limit of copies; left recursion is allowed; an empty
+class ``[]``, a range that goes backwards, a surrogate and a token that is not in the vocabulary are errors. In
+llama.cpp the characters of its name also match a special token; here only its symbol does, because it is not text.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _END_OF_LINE = re.compile(r"\r\n|\r|\n|\Z")
 _TOKEN = re.compile(r"!?<(?:\[([0-9]{1,9})\]|(?!\[)[^>\r\n]*)>")
-_COUNTS = re.compile(r"[0-9]*")
-_OFTEN = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_NUMBER = re.compile(r"[0-9]*")
+_REPETITIONS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _SHOWN = 8  # names of rules in a message
 
-_NAMED = {"n": 0x0A, "r": 0x0D, "t": 0x09, **{character: ord(character) for character in '\\"[]-'}}
-_DIGITS = {"x": 2, "u": 4, "U": 8}
+_ESCAPES = {"n": 0x0A, "r": 0x0D, "t": 0x09, **{character: ord(character) for character in '\\"[]-'}}
+_ESCAPE_DIGITS = {"x": 2, "u": 4, "U": 8}
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]*")
 _SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
 class Gbnf:
-    """A grammar in GBNF, read.
+    """The content of a grammar in GBNF.
 
     Attributes:
         text: The text of the grammar.
@@ -100,25 +100,25 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
     reader.read()
     start = arguments.text("start", start)
     if start not in reader.rules:
-        raise GrammarError(f"there is no rule {start!r}", text, hint=_instead(start, list(reader.rules)))
+        raise GrammarError(f"there is no rule {start!r}", text, hint=_hint_for_unknown(start, list(reader.rules)))
     for rule, calls in reader.calls.items():
         for name, position in calls:
             if name not in reader.rules:
-                hint = _instead(name, list(reader.rules))
-                raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
+                hint = _hint_for_unknown(name, list(reader.rules))
+                raise GrammarError(f"the rule {rule!r} calls {name!r}, which is not a rule", text, position, hint=hint)
     _check_size(reader)
     return Gbnf(
         text, GrammarRules(reader.rules, start), reader.positions, reader.terminals, SymbolTokens(reader.symbols)
     )
 
 
-def _instead(name: str, names: list[str]) -> str:
+def _hint_for_unknown(name: str, names: list[str]) -> str:
     """Return a hint for a rule name that does not exist."""
     near = get_close_matches(name, names, 3)
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return f"The rules are {shown}." if names else "There are no rules: each is written NAME ::= WHAT IT READS."
+    return f"The rules are {shown}." if names else "There are no rules. Write one as NAME ::= EXPRESSION."
 
 
 def _check_size(reader: _RuleReader) -> None:
@@ -153,7 +153,7 @@ class _CharacterReader:
             code = self._character(opening, '"')
             if code in _SURROGATES:
                 hint = "Write a character beyond U+FFFF as \\U and eight digits, not as two surrogates."
-                raise self.error(f"U+{code:04X} is a surrogate, which is in no text", begin, hint=hint)
+                raise self.error(f"U+{code:04X} is a surrogate, which no text contains", begin, hint=hint)
             codes.append(code)
         self.at += 1
         return Literal("".join(map(chr, codes)).encode())
@@ -196,19 +196,19 @@ class _CharacterReader:
             return ord(text[begin])
         kind = text[self.at : self.at + 1]
         self.at += 1
-        if kind in _DIGITS:
-            return self._by_number(begin, _DIGITS[kind])
-        if kind not in _NAMED or not kind:
-            hint = 'There are \\n \\r \\t \\\\ \\" \\[ \\] \\- \\xNN \\uNNNN \\UNNNNNNNN.'
+        if kind in _ESCAPE_DIGITS:
+            return self._by_number(begin, _ESCAPE_DIGITS[kind])
+        if kind not in _ESCAPES or not kind:
+            hint = 'The escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\- \\xNN \\uNNNN \\UNNNNNNNN.'
             raise self.error(f"there is no escape \\{kind}", begin, hint=hint)
-        return _NAMED[kind]
+        return _ESCAPES[kind]
 
     def _by_number(self, begin: int, count: int) -> int:
         """Read the hexadecimal digits of an escape; return the code point."""
         match = _HEXADECIMAL.match(self.text, self.at, self.at + count)
         digits = match[0] if match else ""
         if len(digits) < count:
-            raise self.error(f"the escape \\{self.text[begin + 1]} has {count} hexadecimal digits", begin)
+            raise self.error(f"the escape \\{self.text[begin + 1]} needs {count} hexadecimal digits", begin)
         self.at += count
         code = int(digits, 16)
         if code > 0x10FFFF:
@@ -218,7 +218,7 @@ class _CharacterReader:
 
 @lru_cache(maxsize=1024)
 def characters(ranges: Ranges = TEXT) -> Expression:
-    """Make the expression of one character of a set, which is not empty."""
+    """Make the expression of one character of a set that is not empty."""
     if ranges[-1][1] <= 0x7F:
         return Bytes(ranges)
     return Leaf(Dfa(*compile_tree(Characters(ranges), "a class of characters")))
@@ -274,7 +274,7 @@ class _RuleReader(_CharacterReader):
         if not _END_OF_LINE.match(self.text, self.at):
             raise self._unexpected()
         self._skip(_SPACE_AND_LINES)
-        # As a whole rule a leaf would stay an automaton of its own, called for each character.
+        # A leaf as the whole rule would remain an automaton of its own, called for each character.
         self.rules[name] = Concatenation((expression,)) if isinstance(expression, Leaf) else expression
         self.positions[name] = begin
 
@@ -299,7 +299,7 @@ class _RuleReader(_CharacterReader):
             parts.append(part)
 
     def _symbol(self) -> Expression | None:
-        """Read a literal, a class, a token, a name or a bracket; ``None`` where none begins."""
+        """Read a literal, a class, a token, a name or a bracket; ``None`` if none begins here."""
         match self.text[self.at : self.at + 1]:
             case '"' | "[" | "." | "<" | "!":
                 return self._terminal()
@@ -323,7 +323,7 @@ class _RuleReader(_CharacterReader):
         return terminal
 
     def _token(self) -> Literal:
-        """Read a token; its expression is a code."""
+        """Read a token symbol; its expression is its code."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             raise self._no_token()
@@ -339,17 +339,17 @@ class _RuleReader(_CharacterReader):
         return Literal(self.symbols[known])
 
     def _most_tokens(self) -> int:
-        """Return an upper bound of the different tokens in the text."""
-        found = (_TOKEN.match(self.text, sign.start()) for sign in re.finditer("!?<", self.text))
-        return len({token[0] for token in found if token})
+        """Return an upper bound of the number of different token symbols in the text."""
+        matches = (_TOKEN.match(self.text, sign.start()) for sign in re.finditer("!?<", self.text))
+        return len({token[0] for token in matches if token})
 
     def _no_token(self) -> GrammarError:
         """Make the error for a text that begins like a token and is not one."""
         begin = self.at + self.text.startswith("!", self.at)
         if not self.text.startswith("<", begin):
-            return self.error("! stands before a token only", self.at, hint="Write !<think> or !<[1000]>.")
+            return self.error("! is allowed before a token only", self.at, hint="Write !<think> or !<[1000]>.")
         if self.text.startswith("<[", begin):
-            return self.error("only the number of a token may stand between <[ and ]>", begin, hint="Write <[1000]>.")
+            return self.error("only the number of a token is allowed between <[ and ]>", begin, hint="Write <[1000]>.")
         return self.error("this is never closed by >", begin, hint="Write <think> or <[1000]>.")
 
     def _call(self) -> Expression | None:
@@ -362,7 +362,7 @@ class _RuleReader(_CharacterReader):
             reason = f"the rule {name!r} begins inside the rule {self._rule!r}"
             if self._brackets:
                 raise self.error(f"{reason}: this bracket is never closed", self._brackets[-1])
-            hint = 'The rule before ends with its line, but not behind ::= or |. An empty alternative is "".'
+            hint = 'A rule ends with its line, except after ::= or |. Write an empty alternative as "".'
             raise self.error(reason, begin, hint=hint)
         self.calls[self._rule].append((name, begin))
         return Call(name)
@@ -371,7 +371,7 @@ class _RuleReader(_CharacterReader):
         opening = self.at
         self._brackets.append(opening)
         if len(self._brackets) > MAX_NESTING:
-            hint = "Give what is inside a rule of its own."
+            hint = "Move the content of the brackets into a rule of its own."
             raise self.error(f"more than {MAX_NESTING} brackets are open", opening, hint=hint)
         self.at += 1
         self._skip(_SPACE_AND_LINES)
@@ -385,12 +385,12 @@ class _RuleReader(_CharacterReader):
         return inner
 
     def _times(self) -> tuple[int, int | None] | None:
-        """Read the bounds of a repetition; ``None`` where none follows."""
+        """Read the bounds of a repetition; ``None`` if none follows."""
         sign, begin = self.text[self.at : self.at + 1], self.at
-        if sign in _OFTEN:
+        if sign in _REPETITIONS:
             self.at += 1
             self._skip_inside()
-            return _OFTEN[sign]
+            return _REPETITIONS[sign]
         if sign != "{":
             return None
         self.at += 1
@@ -415,7 +415,7 @@ class _RuleReader(_CharacterReader):
         """Read a number with the white space around it."""
         self._skip_inside()
         begin = self.at
-        digits = self._skip(_COUNTS)
+        digits = self._skip(_NUMBER)
         if len(digits.lstrip("0")) > len(str(MAX_SIZE)):
             raise self.too_large(self._rule, begin)
         self._skip_inside()
@@ -433,26 +433,26 @@ class _RuleReader(_CharacterReader):
         """Make the error of a character that cannot follow a sequence."""
         sign = self.text[self.at]
         if sign in "*+?{":
-            return self.error(f"there is nothing before {sign} that could be repeated", self.at)
+            return self.error(f"there is nothing before {sign} to repeat", self.at)
         if sign in ")]}":
             return self.error(f"this {sign} closes nothing", self.at)
-        return self.error(f"{self._here()} cannot stand here", self.at, hint=self._hint())
+        return self.error(f"{self._here()} is not allowed here", self.at, hint=self._hint())
 
     def _here(self) -> str:
         return repr(self.text[self.at])
 
     def _hint(self) -> str:
-        """Return a hint for the character that stands where a rule, or its next part, should begin."""
+        """Return a hint for a character that begins no rule, and no further part of the open rule."""
         if self.text.startswith("|", self.at):
-            return "In a rule of several lines | stands at the end of a line, or all is in round brackets."
+            return "In a rule of several lines write | at the end of a line, or put the rule in round brackets."
         if self.text.startswith(("=", ":"), self.at):
-            return "A rule is written NAME ::= WHAT IT READS, on one line; it goes on after | and in round brackets."
+            return "Write a rule as NAME ::= EXPRESSION, on one line; it continues after | and in round brackets."
         if self.text.startswith("'", self.at):
-            return "Literals stand in double quotes."
-        return "A rule ends with its line; it goes on after | and in round brackets."
+            return "Write literals in double quotes."
+        return "A rule ends with its line; it continues after | and in round brackets."
 
     def _skip_inside(self) -> None:
-        """Skip white space, in brackets with line ends."""
+        """Skip white space, and inside of brackets line ends."""
         self._skip(_SPACE_AND_LINES if self._brackets else _SPACE)
 
     def _skip(self, pattern: re.Pattern[str]) -> str:

@@ -1,11 +1,11 @@
 """The texts of a grammar in GBNF, as a ``language.Language`` on a network of automata.
 
-Two networks are made of a grammar. The one that guides copies small rules into others, and pushes no frame for a call
-at the end of a rule. ``AsWritten`` keeps every rule, to name the open ones.
+Two networks are made of a grammar. The network for guides contains copies of small rules inside of others, and pushes
+no frame for a call at the end of a rule. The network of ``AsWritten`` contains every rule, to name the open ones.
 
-A text does not determine its tokens. Where a grammar has token symbols (see ``token_symbols``), guides read tokens.
-``GbnfOfTokens`` reads a text: ``<think>`` stands for its own spelling, and a token by its number, or any other token,
-for one byte or more. So it accepts all that guides write, and perhaps more; ``guide.validate`` is exact.
+A text does not determine its tokens. If a grammar has token symbols (see ``token_symbols``), guides read tokens, and
+``GbnfOfTokens`` reads texts: ``<think>`` matches its own spelling, a token by number and a negated token match one byte
+or more. So it accepts every text that guides write, and perhaps others; ``guide.validate`` is exact.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
-"""The examples, and their characters, that are compared by the rules that they reach."""
+"""The most examples, and characters of examples, that are compared by the rules that they use."""
 
 
 class RulesTeller(Teller[NetworkPosition | None]):
-    """Tells which rules are open, as they are written.
+    """Names the open rules, as they are written.
 
     Args:
-        as_written: The rules, made when they are asked for.
-        symbols: What reads the tokens of a grammar that asks for some; ``None``: it asks for none.
+        as_written: A function that returns the rules; the first call makes them.
+        symbols: The reader of the token symbols; ``None`` if the grammar has none.
     """
 
-    start = None  # the start of the rules, which are not made yet
+    start = None  # the start position of rules that are not made yet
 
     def __init__(
         self, as_written: Callable[[], AsWritten], symbols: SymbolPositions[NetworkPosition] | None = None
@@ -130,7 +130,7 @@ class GbnfLanguage:
 
     @property
     def _source(self) -> Gbnf:
-        """The rules as they were read."""
+        """The content of the grammar's text."""
         return self._read.value
 
     @property
@@ -139,7 +139,7 @@ class GbnfLanguage:
         return tuple(symbol.spelling for symbol in self._source.symbols.codes)
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for the special tokens that the grammar allows, by token."""
+        """Return the text written for each special token that the grammar allows."""
         return self._written.of(vocabulary, lambda each: self._source.symbols.written(each, self.text))
 
     @property
@@ -149,7 +149,7 @@ class GbnfLanguage:
 
     @property
     def reader(self) -> NetworkReader:
-        """The reader of the guiding texts, byte by byte."""
+        """The reader of the texts that guides write, byte by byte."""
         return self._reader
 
     @property
@@ -158,7 +158,7 @@ class GbnfLanguage:
         return self._source.grammar
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar; bytes are UTF-8."""
+        """Return whether a whole text is one of the grammar; bytes are UTF-8."""
         return self.reader.reads(text)
 
     def shortest(self) -> bytes:
@@ -166,7 +166,7 @@ class GbnfLanguage:
         return shortest_text(self.reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Return ``None``: GBNF has no second judge."""
+        """Return ``None``: there is no other implementation to check a text with."""
         arguments.data("data", data)
         return None
 
@@ -202,20 +202,20 @@ class GbnfLanguage:
         return self._outlined.state(number)
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes."""
+        """Read a text as far as the grammar allows."""
         return self._as_written.walk(text)
 
     def failure(self, text: str) -> Failure | None:
-        """Find where a text fails; ``None`` where the grammar has it."""
+        """Find the failure of a text; ``None`` if the grammar accepts it."""
         return None if self.accepts(text) else self._as_written.failure(text)
 
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
         every = every_text(self._spelled)
-        first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _beginning(every))])
-        telling = most_telling_first({text: self._as_written.reached(text) for text in first})
+        first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _compared(every))])
+        ordered = most_telling_first({text: self._as_written.reached(text) for text in first})
         rest = filter(self.accepts, every)
-        return list(itertools.islice(itertools.chain(telling, rest), min(count, sys.maxsize)))
+        return list(itertools.islice(itertools.chain(ordered, rest), min(count, sys.maxsize)))
 
     @cached_property
     def _as_written(self) -> AsWritten:
@@ -242,7 +242,7 @@ class GbnfOfTokens(GbnfLanguage):
 
     @property
     def expressions(self) -> GrammarRules:
-        """The rules as expressions over bytes, by what is written for the symbols."""
+        """The rules as expressions over bytes, with texts in place of the symbols."""
         return self._of_text
 
     @property
@@ -289,7 +289,7 @@ class GbnfOfTokens(GbnfLanguage):
 
 
 _ANYTHING = Repeat(Bytes(((0, 0xFF),)), 1, None)
-"""The bytes that are read for a token whose text is not known; half a character may be written for it."""
+"""The bytes that match a token without a known text; the token may be a part of a character."""
 
 
 def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:
@@ -303,11 +303,11 @@ def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> 
         error.tell_where(text, origin)
         raise
     except RecursionError:
-        hint = "Give what is inside rules of its own."
+        hint = "Move inner parts into rules of their own."
         raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint, origin=origin) from None
 
 
-def _beginning(texts: Iterator[str]) -> Iterator[str]:
+def _compared(texts: Iterator[str]) -> Iterator[str]:
     """Yield the texts to compare."""
     size = 0
     for text in itertools.islice(texts, _COMPARED):
@@ -322,7 +322,7 @@ def _called(written: AsWritten, name: str) -> tuple[str, ...]:
 
 
 def _network(source: Gbnf) -> Network:
-    """Make the network of a grammar; an error shows the rule."""
+    """Make the network of a grammar; an error contains the position of the rule."""
     try:
         return network_of(source.grammar)
     except GrammarTooLarge as error:
@@ -332,13 +332,13 @@ def _network(source: Gbnf) -> Network:
         hint = "Write such a list as a repetition, as in: item (separator item)*"
         raise source.error(error.message, error.rules[0], hint=hint) from None
     except UsageError:
-        circle = _without_end(source)
-        reason = f"there is no text at all: the rule {circle[0]!r} never ends, {' → '.join([*circle, circle[0]])}"
-        raise source.error(reason, circle[0], hint="Give it an alternative that does not call itself.") from None
+        cycle = _without_end(source)
+        reason = f"there is no text at all: the rule {cycle[0]!r} never ends, {' → '.join([*cycle, cycle[0]])}"
+        raise source.error(reason, cycle[0], hint="Give it an alternative that does not call itself.") from None
 
 
 def _without_end(source: Gbnf) -> list[str]:
-    """Return a circle of rules without a text, which the start needs; each calls the next."""
+    """Return a cycle of rules without a text that the start rule needs; each rule calls the next."""
     rules = source.grammar.rules
     with_text = Analysis(rules).lengths
     rule, seen = source.grammar.start, list[str]()

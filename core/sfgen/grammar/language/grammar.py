@@ -1,6 +1,6 @@
 """A grammar as a constraint: the texts of its start rule, in GBNF or in Lark's language.
 
-``Grammar`` is made at once. ``GrammarSource`` is a text with its options that is read later, and tells its format.
+``Grammar`` is read at once. ``GrammarSource`` is a text with its options that is read later; it detects the format.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sfgen.protocols import Guide, Superset
 from sfgen.vocabulary import Vocabulary
 
 DEFAULT_MAX_BLANKS = 1
-"""The default of the most ignored characters in a row that are written."""
+"""The default of ``max_blanks``."""
 
 _SHOWN = 60  # characters of a grammar in a repr
 _DEFAULT_START = {"gbnf": "root", "lark": "start"}
@@ -42,11 +42,12 @@ _GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 class Grammar:
     """A context-free grammar as a constraint, made by :meth:`from_gbnf` or :meth:`from_lark`.
 
-    It is a ``sfgen.protocols.GuidingConstraint``, may be ambiguous, and can be shared between threads. Equal texts with
-    equal start rules are equal. One in GBNF is made of expressions, ``sfgen.grammar.network.rules.GrammarRules``.
+    It is a ``sfgen.protocols.GuidingConstraint``, and can be shared between threads. It may be ambiguous. Grammars with
+    equal texts, start rules and options are equal. A grammar in GBNF consists of expressions,
+    ``sfgen.grammar.network.rules.GrammarRules``.
 
     Args:
-        source: The meaning of the grammar's text: a ``Language``.
+        source: The texts of the grammar: a ``Language``.
 
     >>> grammar = Grammar.from_gbnf('root ::= "(" root ")" | [0-9]+')
     >>> grammar.accepts("((42))"), grammar.accepts("((42)")
@@ -56,8 +57,8 @@ class Grammar:
     """
 
     def __init__(self, source: Language) -> None:
-        hint = "Grammar.from_gbnf(text) makes a grammar."
-        arguments.given("source", source, "what a grammar means", "guide", "failure", "rules", hint=hint)
+        hint = "Make a grammar with Grammar.from_gbnf(text)."
+        arguments.given("source", source, "a Language", "guide", "failure", "rules", hint=hint)
         self._language = source
 
     @classmethod
@@ -66,12 +67,12 @@ class Grammar:
 
         Args:
             text: The grammar.
-            start: The rule of whole texts.
-            origin: The name of its file, for error messages; nothing is read from there.
+            start: The rule that a whole text matches.
+            origin: The name of its file, for error messages; the file is not read.
 
         Raises:
-            GrammarError: It cannot be read, a rule that is called is missing, rules begin with each other in too many
-                ways, or there is no text at all.
+            GrammarError: It is not valid GBNF, a rule that is called is missing, rules begin with each other in too
+                many ways, or it has no text.
             GrammarTooLarge: It passes a limit.
 
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")
@@ -93,27 +94,28 @@ class Grammar:
     ) -> Grammar:
         r"""Read a grammar in Lark's language: its LALR(1) parser and contextual lexer.
 
-        Lark decides what it means, silent shifts included. Of the ignored text (``%ignore``) only white space is
-        written, and little of it in a row; ``accepts`` accepts all that lark reads.
+        The package lark defines its meaning; conflicts that lark silently resolves are shifts here, too. Of the ignored
+        text (``%ignore``) only white space is written, at most ``max_blanks`` characters in a row; ``accepts`` accepts
+        every text that lark reads.
 
-        A rule may have a JSON Schema, ``%json {"type": "object"}``: JSON as ``sfgen.JsonSchema`` writes it.
+        A rule may contain a JSON Schema, ``%json {"type": "object"}``: JSON as ``sfgen.JsonSchema`` writes it.
 
         With ``%declare _INDENT _DEDENT`` and a newline terminal named ``_NEWLINE`` or ``_NL`` it has the indentation of
-        lark's ``PythonIndenter``; another one is given as ``indenter``.
+        lark's ``PythonIndenter``; another indenter is given as ``indenter``.
 
         Args:
             text: The grammar.
-            start: The rule of whole texts.
-            max_blanks: The most ignored characters in a row that are written.
+            start: The rule that a whole text matches.
+            max_blanks: The maximum number of ignored characters that are written in a row.
             directory: The folder of the files that it imports (``%import .other (NAME)``).
             files: The texts of these files by their paths, in place of a directory.
-            origin: The name of its file, for error messages; nothing is read from there.
+            origin: The name of its file, for error messages; the file is not read.
             indenter: An ``Indenter`` of lark, or an object with its attributes.
 
         Raises:
-            GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
+            GrammarError: lark refuses it, it declares terminals without defining them, or it has no text.
             GrammarTooLarge: It passes a limit.
-            UsageError: An argument has another type.
+            UsageError: An argument has a wrong type or value.
 
         >>> calls = Grammar.from_lark('start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "')
         >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
@@ -125,7 +127,7 @@ class Grammar:
         return cls(lark_with_schemas(text, start, max_blanks=max_blanks, **options))
 
     def __repr__(self) -> str:
-        """One line, with the beginning of the grammar.
+        """Return one line, with the beginning of the grammar.
 
         >>> Grammar.from_gbnf('root ::= "yes" | "no"')
         Grammar.from_gbnf('root ::= "yes" | "no"')
@@ -157,33 +159,33 @@ class Grammar:
 
     @property
     def start(self) -> str:
-        """The rule that a whole text is a text of."""
+        """The rule that a whole text matches."""
         return self._language.start
 
     @property
     def max_blanks(self) -> int | None:
-        """The most ignored characters in a row that are written.
+        """The maximum number of ignored characters that are written in a row.
 
-        It is ``None`` where the format ignores none.
+        ``None`` for GBNF, which ignores none.
         """
         return self._language.max_blanks
 
     @property
     def origin(self) -> str | None:
-        """The name of its file, for messages; ``None`` where there is none."""
+        """The name of its file, for messages; ``None`` if there is none."""
         return self._language.origin
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The texts that it imports, by the names under which it does."""
+        """The texts that it imports, by name."""
         return self._language.files
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The tokens that it asks for, as they are spelled.
+        """The token symbols in it, as they are spelled.
 
-        Such a grammar is about tokens. Methods about texts write a special token by its name, and accept a text if some
-        tokens that the grammar allows could write it.
+        A grammar with token symbols describes sequences of tokens. Its methods about texts write a special token by its
+        name, and accept a text that some allowed sequence of tokens could write.
 
         >>> Grammar.from_gbnf('root ::= <think> !</think>* </think> [0-9]+').tokens
         ('<think>', '!</think>', '</think>')
@@ -191,9 +193,9 @@ class Grammar:
         return self._language.tokens
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return the texts that stand for special tokens: their names.
+        """Return the text written for each special token: its name.
 
-        Only those are in it that the grammar allows by some symbol.
+        It contains only the special tokens that some symbol of the grammar allows.
 
         Args:
             vocabulary: The tokens.
@@ -202,7 +204,7 @@ class Grammar:
             The texts by token.
 
         Raises:
-            GrammarError: The vocabulary does not have a token that the grammar asks for.
+            GrammarError: The vocabulary lacks a token that the grammar names.
         """
         return self._language.written(vocabulary)
 
@@ -215,14 +217,14 @@ class Grammar:
     def expressions(self) -> rules.GrammarRules | None:
         """The rules as expressions over bytes; ``None`` for Lark.
 
-        Lark's lexer and parser are no such rules.
+        Lark's lexer and parser cannot be written as such rules.
         """
         return self._language.expressions
 
     def superset(self) -> Superset | None:
         """Return an automaton of all texts, and perhaps of others.
 
-        It is ``None`` where none is small enough, and for Lark.
+        ``None`` for Lark, and if no such automaton is small enough.
         """
         return self._superset
 
@@ -231,7 +233,7 @@ class Grammar:
         return None if self.expressions is None else regular_superset(self.expressions)
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar.
+        """Return whether a whole text is one of the grammar.
 
         Bytes are its UTF-8.
         """
@@ -255,12 +257,12 @@ class Grammar:
         return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files, **indenter}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask another judge about a finished text: lark, for Lark grammars.
+        """Check a finished text by another implementation: lark, for Lark grammars.
 
         For GBNF there is none.
 
         Returns:
-            ``None`` if it does not refuse; else the grammar and the judge, for a report.
+            ``None`` if it does not refuse the text; else the grammar, the implementation and its reason, for a report.
         """
         return self._language.refusal(data)
 
@@ -271,18 +273,18 @@ class Grammar:
 
         Args:
             vocabulary: The tokens, a ``sfgen.Vocabulary``.
-            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
+            max_tokens: The most tokens of the sequence, end tokens not counted; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-            DeadEnd: No tokens write any text.
+            DeadEnd: The tokens of the vocabulary cannot write any text.
         """
         return self._language.guide(vocabulary, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
         r"""List all rules in the order of the text, then the terminals.
 
-        Only the terminals that the start needs are listed.
+        Only the terminals that the start rule needs are listed.
 
         >>> grammar = Grammar.from_gbnf('root ::= [0-9] more\nmore ::= "."')
         >>> [(rule.name, rule.kind, rule.line) for rule in grammar.rules()]
@@ -306,7 +308,9 @@ class Grammar:
         return self._language.state(number)
 
     def walk(self, text: str) -> Walk:
-        r"""Read a text as far as it goes, with its open rules.
+        r"""Read a text as far as the grammar allows.
+
+        The result has the open rules of each part.
 
         >>> walk = Grammar.from_gbnf('root ::= "a" b\nb ::= "b"').walk("ab")
         >>> [(stretch.read, stretch.open_rules) for stretch in walk.stretches]
@@ -315,10 +319,10 @@ class Grammar:
         return self._language.walk(arguments.text("text", text))
 
     def failure(self, text: str) -> Failure | None:
-        """Find where a text fails; ``None`` where the grammar has it.
+        """Find the failure of a text; ``None`` if the grammar accepts it.
 
-        >>> found = Grammar.from_gbnf('root ::= "yes" | "no"').failure("nay")
-        >>> found.line, found.column, found.expected
+        >>> failure = Grammar.from_gbnf('root ::= "yes" | "no"').failure("nay")
+        >>> failure.line, failure.column, failure.expected
         (1, 2, ('"no"',))
         """
         return self._language.failure(arguments.text("text", text))
@@ -326,7 +330,7 @@ class Grammar:
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first.
 
-        They reach every rule where the count suffices.
+        They reach every rule if ``count`` suffices.
 
         >>> Grammar.from_gbnf('root ::= "yes" | "no" | root ", " root').examples(3)
         ['no', 'yes', 'no, no']
@@ -339,15 +343,15 @@ class GrammarSource:
     """A grammar that is not read yet."""
 
     text: str
-    # ``None``: by the ending of its file's name, or by the text
+    # ``None``: detected from the ending of its file's name, or from the text
     format: Format | None = None
     start: str | None = None  # ``None``: ``root`` in GBNF, ``start`` in Lark
-    max_blanks: int | None = None  # the most ignored characters in a row, in Lark; ``None``: 1
+    max_blanks: int | None = None  # the most ignored characters written in a row, in Lark; ``None``: 1
     origin: str | None = None  # the name of its file, for messages
     directory: str | PathLike[str] | None = None  # the folder of imported files; ``None``: no imports
     # the imported texts by name, if known already
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    # options of lark's indenter by name, for others than the usual ones; ``None``: those of its terminals' names
+    # the options of an unusual indenter by lark's names; ``None``: the usual ones, if the grammar declares any
     indenter: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -356,20 +360,17 @@ class GrammarSource:
             arguments.one_of("grammar_format", self.format, FORMATS)
         if self.start is not None:
             arguments.text("grammar_start", self.start)
-        if self.indenter is not None and self.told_format != "lark":
+        if self.indenter is not None and self.detected_format != "lark":
             raise UsageError(
-                ParameterText("indenter says how a Lark grammar is indented, and GBNF has no indenter", "indenter"),
+                ParameterText("indenter is an option of Lark grammars, and GBNF has no indentation", "indenter"),
                 hint="Leave it out.",
             )
         if self.max_blanks is None:
             return
-        if self.told_format != "lark":
+        if self.detected_format != "lark":
             raise UsageError(
-                ParameterText(
-                    "max_blanks says how much is written of what a Lark grammar ignores, and GBNF ignores nothing",
-                    "max_blanks",
-                ),
-                hint="Leave it out: in GBNF white space stands in the rules.",
+                ParameterText("max_blanks is an option of Lark grammars, and GBNF ignores no text", "max_blanks"),
+                hint="Leave it out: in GBNF the rules contain the white space.",
             )
         if arguments.whole_number("max_blanks", self.max_blanks, 0) > _MOST_BLANKS:
             raise UsageError(
@@ -377,10 +378,10 @@ class GrammarSource:
             )
 
     @property
-    def told_format(self) -> Format:
-        """The format: named, by the file's ending, or by the text.
+    def detected_format(self) -> Format:
+        """The format that is given, or else detected from the file's ending or the text.
 
-        >>> GrammarSource('root ::= "a"').told_format, GrammarSource('start: "a"').told_format
+        >>> GrammarSource('root ::= "a"').detected_format, GrammarSource('start: "a"').detected_format
         ('gbnf', 'lark')
         """
         ending = PurePath(self.origin or "").suffix.removeprefix(".").lower()
@@ -390,7 +391,7 @@ class GrammarSource:
 
     def grammar(self) -> Grammar:
         """Read the grammar."""
-        if self.told_format == "gbnf":
+        if self.detected_format == "gbnf":
             return Grammar.from_gbnf(self.text, self.start or "root", origin=self.origin)
         return Grammar.from_lark(
             self.text,

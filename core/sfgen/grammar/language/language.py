@@ -1,7 +1,7 @@
 """The protocol of a grammar's texts, for ``sfgen.Grammar``, and the data classes of their descriptions.
 
-All descriptions use the grammar's own names: its rules, and its *terminals*: in GBNF literals and classes of
-characters, in Lark terminals.
+Descriptions use the names in the grammar: those of its rules and of its *terminals*. In GBNF the terminals are the
+literals and classes of characters.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class RuleOutline:
 
     Attributes:
         name: Its name; its spelling if a terminal has none, as in GBNF.
-        line: The line on which it begins, from 1; for a terminal the first one; ``None`` if it is on no line.
+        line: The line on which it begins, from 1, of a terminal the first; ``None`` if it is not in the text.
         kind: Rule or terminal.
-        states: The number of states of its automaton; 0 if it has none of its own, or is not reachable.
+        states: The number of states of its automaton; 0 if it has no own automaton, or is not reachable.
         calls: The rules and terminals in it, each once, in order.
     """
 
@@ -81,18 +81,18 @@ class StateOutline:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The place at which a grammar refuses a text.
+    """The position at which a grammar refuses a text.
 
     Attributes:
         position: The number of characters read; the next one is refused, or the text cannot end there.
         byte: The same in bytes.
-        line: The line of that place, from 1.
+        line: The line of that position, from 1.
         column: The character in the line, from 1.
-        expected: The terminals that may follow, or their rules if they are many; an open one is named whole. Empty
-            if the text must end.
-        open_rules: The open rules, the outermost first; ``…`` stands for the middle of very many.
-        at_end: Whether the whole text could be read, so that it is the beginning of a text.
-        may_end: Whether the text might have ended there.
+        expected: The terminals that may follow, or their rules if they are many; an open terminal has its full name.
+            Empty if the text must end.
+        open_rules: The open rules, the outermost first; ``…`` replaces the middle of a long list.
+        at_end: Whether the whole text was read, so that it is the beginning of a text of the grammar.
+        may_end: Whether a text of the grammar may end there.
     """
 
     position: int
@@ -108,7 +108,7 @@ class Failure:
     def at(
         cls, text: str, position: int, expected: tuple[str, ...], open_rules: tuple[str, ...], *, may_end: bool
     ) -> Failure | None:
-        """Tell of a text that is read up to a position; ``None`` where it is complete there."""
+        """Return the failure of a text that was read up to a position; ``None`` if it is complete there."""
         at_end = position == len(text)
         if may_end and at_end:
             return None
@@ -132,21 +132,21 @@ class Stretch:
     terminal: str
 
     @classmethod
-    def of(cls, characters: Iterable[str], places: Iterable[tuple[tuple[str, ...], str]]) -> tuple[Stretch, ...]:
-        """Join the characters that are read at one place: open rules and open terminal."""
-        read = groupby(zip(characters, places, strict=False), key=lambda each: each[1])
-        return tuple(cls("".join(character for character, _ in each), *place) for place, each in read)
+    def of(cls, characters: Iterable[str], paths: Iterable[tuple[tuple[str, ...], str]]) -> tuple[Stretch, ...]:
+        """Join neighbouring characters with equal open rules and open terminal; ``paths`` has both of each one."""
+        read = groupby(zip(characters, paths, strict=False), key=lambda each: each[1])
+        return tuple(cls("".join(character for character, _ in each), *path) for path, each in read)
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The reading of a text.
+    """The result of reading a text.
 
     Attributes:
         text: The text.
-        stretches: The parts read, in order; of several ways the first.
-        failure: The place where it fails; ``None`` for a text of the grammar.
-        follows: The terminals or rules that may follow its end or failure, as ``Failure.expected``.
+        stretches: The parts read, in order; for an ambiguous text those of the first reading.
+        failure: The position where it fails; ``None`` for a text of the grammar.
+        follows: The terminals or rules that may follow the part that was read; see ``Failure.expected``.
     """
 
     text: str
@@ -156,7 +156,7 @@ class Walk:
 
     @property
     def verdict(self) -> Literal["match", "start", "stopped"]:
-        """Whether it is a text of the grammar, its start, or neither."""
+        """``match`` for a text of the grammar, ``start`` for the beginning of one, else ``stopped``."""
         if self.failure is None:
             return "match"
         return "start" if self.failure.at_end else "stopped"
@@ -172,19 +172,19 @@ class Language(Protocol):
 
     @property
     def format(self) -> Format:
-        """How it is written."""
+        """The format of its text."""
 
     @property
     def start(self) -> str:
-        """The rule of whole texts."""
+        """The rule that a whole text matches."""
 
     @property
     def max_blanks(self) -> int | None:
-        """The most ignored characters in a row that are written; ``None`` if the format ignores none."""
+        """The maximum number of ignored characters that are written in a row; ``None`` if the format ignores none."""
 
     @property
     def origin(self) -> str | None:
-        """The name of its file, for messages; ``None`` where there is none."""
+        """The name of its file, for messages; ``None`` if there is none."""
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -199,24 +199,24 @@ class Language(Protocol):
         """The token symbols, as they are spelled."""
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for the special tokens that the grammar allows, by token."""
+        """Return the text written for each special token that the grammar allows."""
 
     @property
     def reader(self) -> PositionReader[Any]:
-        """The reader of the guiding texts, byte by byte."""
+        """The reader of the texts that guides write, byte by byte."""
 
     @property
     def expressions(self) -> GrammarRules | None:
         """The rules as expressions over bytes; ``None`` for Lark."""
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar; bytes are UTF-8."""
+        """Return whether a whole text is one of the grammar; bytes are UTF-8."""
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask a second judge about a finished text; see ``sfgen.protocols.Constraint.refusal``."""
+        """Check a finished text by another implementation; see ``sfgen.protocols.Constraint.refusal``."""
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence, which describes its position as :func:`where` does."""
@@ -231,10 +231,10 @@ class Language(Protocol):
         """Describe one of the states, by a number that exists."""
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes."""
+        """Read a text as far as the grammar allows."""
 
     def failure(self, text: str) -> Failure | None:
-        """Find where a text fails; ``None`` where the grammar has it."""
+        """Find the failure of a text; ``None`` if the grammar accepts it."""
 
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first.

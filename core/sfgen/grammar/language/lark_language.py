@@ -1,6 +1,6 @@
 """The texts of a grammar in Lark's language, as a ``language.Language`` on lark's tables.
 
-lark decides whether a text is one of the grammar. Guided texts have fewer blanks: between two terminals at most
+lark decides whether a text is one of the grammar. Guides write fewer blanks: between two terminals at most
 ``max_blanks`` characters that the grammar ignores, all ASCII white space.
 """
 
@@ -53,12 +53,12 @@ from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 MOST_NODES = 1 << 20
-"""The stack nodes that are kept; with more, later guides begin with a new reader."""
+"""The most stack nodes of a reader; if it has more, later guides use a new reader."""
 
 _MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
-"""The terminals that are named; if there are more, the rules that begin with them."""
+"""The most terminals that are named; if there are more, the rules that begin with them are named."""
 
 
 class LarkLanguage:
@@ -88,9 +88,9 @@ class LarkLanguage:
 
     def __compiled__(self) -> tuple[Any, ...]:
         grammar = self._grammar
-        told = grammar.text, grammar.start, dict(grammar.imported)
-        own = grammar.tables, self._reader.lexer, self.max_blanks, self.origin, grammar.indentation
-        return type(self)._of_compiled, (*told, *own)
+        source = grammar.text, grammar.start, dict(grammar.imported)
+        compiled = grammar.tables, self._reader.lexer, self.max_blanks, self.origin, grammar.indentation
+        return type(self)._of_compiled, (*source, *compiled)
 
     @classmethod
     def _of_compiled(
@@ -122,8 +122,8 @@ class LarkLanguage:
         if not self._unlimited.distances.is_empty:
             reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
         elif fewest is not None:
-            reason = ": what the lexer takes first leaves nothing for the terminals after it"
-            hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
+            reason = ": the terminals that the lexer prefers leave no text for those after them"
+            hint = "Separate them by a literal or by ignored text, or give one a priority (NAME.2: ...)."
         else:
             reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
         return GrammarError(
@@ -148,12 +148,12 @@ class LarkLanguage:
         return ()
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for the special tokens that the grammar allows, by token."""
+        """Return the text written for each special token that the grammar allows."""
         return {}
 
     @property
     def reader(self) -> LalrReader:
-        """The reader of the guiding texts, byte by byte."""
+        """The reader of the texts that guides write, byte by byte."""
         return self._reader
 
     @property
@@ -164,11 +164,11 @@ class LarkLanguage:
     # ---- texts -----------------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether lark reads a whole text; bytes are its UTF-8."""
+        """Return whether lark reads a whole text; bytes are its UTF-8."""
         data = arguments.utf8("text", text)
         if data is None:
             return False
-        if self._grammar.tables.quotations:  # which lark does not know
+        if self._grammar.tables.quotations:  # lark cannot read them
             return self._reads(data)
         try:
             return self._grammar.parse(data.decode())
@@ -176,7 +176,7 @@ class LarkLanguage:
             return False
 
     def _reads(self, data: bytes) -> bool:
-        """Tell whether the reader without lark reads a whole text, byte by byte."""
+        """Return whether a whole text can be read byte by byte, without lark."""
         reading = self._reading()
         return all(map(reading.read_byte, data)) and reading.accepts()
 
@@ -185,7 +185,7 @@ class LarkLanguage:
         return LalrCompletion(self._reader, None).text(self._reader.start)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask lark about a finished text; it knows no quotations."""
+        """Check a finished text with lark, unless the grammar has quotations."""
         arguments.data("data", data)
         try:
             refused = None if self._grammar.tables.quotations else self._grammar.refusal(data.decode())
@@ -206,7 +206,7 @@ class LarkLanguage:
     _guides: type[GrammarGuide[Any]] = GrammarGuide
 
     def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
-        """Return a function from a vocabulary to the tokens of positions."""
+        """Return a function that makes the masks of positions for a vocabulary."""
         return partial(_positions, self._reader)
 
     def _plain(self, position: Any) -> LalrPosition:
@@ -226,10 +226,10 @@ class LarkLanguage:
         return examples(self._reader, self._spelled)
 
     def _spelled(self, coded: bytes) -> bytes:
-        """Write a text with codes as people read it."""
+        """Replace the codes in a text by readable texts."""
         return coded
 
-    # ---- what the grammar is made of -------------------------------------------------------------------------------
+    # ---- rules and states ------------------------------------------------------------------------------------------
 
     def rules(self) -> tuple[RuleOutline, ...]:
         """List all rules in the order of the text, then the reachable terminals."""
@@ -255,7 +255,7 @@ class LarkLanguage:
         return tuple(outlines)
 
     def _called(self, nonterminal: int, seen: set[int]) -> list[str]:
-        """List the rules and terminals in a rule, through the rules that lark made for repetitions."""
+        """List the rules and terminals in a rule, and those in the rules that lark generated for its repetitions."""
         tables, names = self._grammar.tables, list[str]()
         seen.add(nonterminal)
         for rule in tables.rules:
@@ -295,30 +295,30 @@ class LarkLanguage:
         position = definition_of(self.text, name)
         return None if position is None else line_and_column(self.text, position)[0]
 
-    # ---- how a text is read ----------------------------------------------------------------------------------------
+    # ---- readings --------------------------------------------------------------------------------------------------
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes, with any blanks that lark reads."""
+        """Read a text as far as the grammar allows, with any blanks that lark reads."""
         text = arguments.text("text", text)
         rules, reading = self._unlimited_rules, self._reading()
-        places = list[tuple[tuple[str, ...], str]]()
+        paths = list[tuple[tuple[str, ...], str]]()
         for character in text:
             if not reading.read(character):
                 break
-            places.append(rules.at(self._plain(reading.position)))
+            paths.append(rules.at(self._plain(reading.position)))
         follows, (open_rules, _) = self._expected(rules, reading.position), rules.at(self._plain(reading.position))
-        failure = Failure.at(text, len(places), follows, open_rules, may_end=reading.accepts())
-        return Walk(text, Stretch.of(text, places), failure, follows)
+        failure = Failure.at(text, len(paths), follows, open_rules, may_end=reading.accepts())
+        return Walk(text, Stretch.of(text, paths), failure, follows)
 
     def _reading(self) -> TextReading[Any]:
-        """Begin to read a text with any blanks."""
+        """Return a reading at the start of a text with any blanks."""
         return TextReading(self._reader_of_any_blanks())
 
     def _reader_of_any_blanks(self) -> ByteReader[Any]:
         return self._unlimited
 
     def failure(self, text: str) -> Failure | None:
-        """Find where a text fails; ``None`` where the grammar has it."""
+        """Find the failure of a text; ``None`` if the grammar accepts it."""
         return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
 
     def _expected(self, rules: OpenRules, position: Any) -> tuple[str, ...]:
@@ -328,12 +328,12 @@ class LarkLanguage:
 
 
 class LarkIndented(LarkLanguage):
-    """The texts of a grammar in Lark's language with indentation; lark judges them with its own indenter."""
+    """The texts of a grammar in Lark's language with indentation; lark checks them with its own indenter."""
 
     def _begin(self, lexer: Lexer) -> None:
         super()._begin(lexer)
         indentation = self._grammar.indentation
-        assert indentation is not None, "it has one"
+        assert indentation is not None, "the grammar has an indentation"
         self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
         self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
         if not self._reader.distances.is_empty:
@@ -344,7 +344,7 @@ class LarkIndented(LarkLanguage):
 
     @property
     def reader(self) -> LayoutReader:  # type: ignore[override]
-        """The reader of the guiding texts, byte by byte."""
+        """The reader of the texts that guides write, byte by byte."""
         return self._layout
 
     def shortest(self) -> bytes:
@@ -370,7 +370,7 @@ class LarkIndented(LarkLanguage):
 class LarkOfTokens(LarkLanguage):
     """The texts of a grammar in Lark's language with token symbols.
 
-    lark does not know tokens, so it judges no texts here: they are read by what may be written for the symbols.
+    lark has no token symbols, so it does not check these texts. They are read by the texts of the symbols.
     """
 
     def _begin(self, lexer: Lexer) -> None:
@@ -390,11 +390,11 @@ class LarkOfTokens(LarkLanguage):
         return tuple(symbol.spelling for symbol in self._symbols.codes)
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for the special tokens that the grammar allows, by token."""
+        """Return the text written for each special token that the grammar allows."""
         return self._written.of(vocabulary, lambda each: self._symbols.written(each, self.text))
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether some tokens of the grammar write a whole text; bytes are UTF-8."""
+        """Return whether some tokens of the grammar write a whole text; bytes are UTF-8."""
         data = arguments.utf8("text", text)
         return data is not None and self._reads(data)
 
@@ -403,7 +403,7 @@ class LarkOfTokens(LarkLanguage):
         return self._symbols.spelled(super().shortest())
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Return ``None``: there is no second judge."""
+        """Return ``None``: lark cannot check a text with token symbols."""
         arguments.data("data", data)
         return None
 
@@ -463,7 +463,7 @@ def lark_language(
     """Read a grammar in Lark's language; ``indenter`` is one of lark's, or ``None`` for the usual one."""
     text, start, max_blanks, directory, files = checked_options(text, start, max_blanks, directory, files, origin)
     indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
-    with errors_told(text, origin):
+    with located_errors(text, origin):
         kind: type[LarkLanguage]
         if with_tokens(text).symbols:
             kind = LarkOfTokens if indentation is None else LarkIndentedOfTokens
@@ -476,7 +476,7 @@ def lark_language(
 
 
 @contextmanager
-def errors_told(text: str, origin: str | None) -> Iterator[None]:
+def located_errors(text: str, origin: str | None) -> Iterator[None]:
     """Add the file, and the position of a rule that is too large, to the errors of a grammar."""
     try:
         yield

@@ -1,10 +1,10 @@
 """JSON Schemas inside of grammars in Lark's language, as llguidance writes them: ``%json {"type": "object"}``.
 
-``with_schemas`` puts a token symbol in the place of each schema, as long as it, so that places in errors stay right.
-lark reads the grammar as one that asks for tokens (``lark_tokens``); the codes of these symbols are the *schema
-terminals* of ``sfgen.grammar.mixed``, which stand for all texts that ``JsonSchema`` writes.
+``with_schemas`` replaces each schema by a token symbol of the same length, so that positions in errors stay right. lark
+reads the result as a grammar with token symbols (``lark_tokens``). The codes of these symbols are the *schema
+terminals* of ``sfgen.grammar.mixed``, each of which matches all texts that ``JsonSchema`` writes.
 
-Two judges check a finished text: lark reads it with a terminal in place of each schema's text, and jsonschema reads
+Two packages check a finished text: lark reads it with a terminal in place of each schema's text, and jsonschema reads
 these texts.
 """
 
@@ -37,8 +37,8 @@ from sfgen.grammar.language.lark_language import (
     LarkLanguage,
     LarkOfTokens,
     checked_options,
-    errors_told,
     lark_language,
+    located_errors,
 )
 from sfgen.grammar.language.open_rules import OpenRules
 from sfgen.grammar.mixed.positions import MixedPositions
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from sfgen.schema.json_schema import JsonSchema
 
 _PLACEHOLDER = re.compile("<\0([0-9]) *>")
-_MOST = 10
+_MOST = 10  # different schemas in a grammar
 _SHOWN = 24  # characters of a schema in the name of its terminal
 
 
@@ -73,61 +73,61 @@ class WithSchemas(NamedTuple):
         written: The text of the grammar.
         text: The text with a token symbol in place of each schema.
         sources: The JSON of each schema.
-        places: The offsets of ``sources`` in ``written``.
+        offsets: The offsets of ``sources`` in ``written``.
     """
 
     written: str
     text: str
     sources: tuple[str, ...]
-    places: tuple[int, ...]
+    offsets: tuple[int, ...]
 
-    def told(self, error: GrammarError) -> GrammarError:
-        """Return an error of the replaced text as one of the grammar's own."""
-        reason = _PLACEHOLDER.sub(lambda found: shown(self.sources[int(found[1])]), error.reason)
+    def translated(self, error: GrammarError) -> GrammarError:
+        """Convert an error of the replaced text to one of the written text."""
+        reason = _PLACEHOLDER.sub(lambda match: shown(self.sources[int(match[1])]), error.reason)
         hint = error.hint
         if reason.endswith("different tokens"):
-            reason, hint = f"{reason} and schemas", f"{hint} One schema may be several: anyOf."
+            reason, hint = f"{reason} and schemas", f"{hint} Join several schemas to one: anyOf."
         if reason.endswith(TOKEN_INSIDE) and _PLACEHOLDER.search(self.text[error.position :].split("\n", 1)[0]):
-            reason = reason.removesuffix(TOKEN_INSIDE) + "has %json inside"
-            hint = "Schemas stand in rules; a rule may take the terminal's place."
+            reason = reason.removesuffix(TOKEN_INSIDE) + "contains %json"
+            hint = "Schemas are allowed in rules only; make the terminal a rule."
         return GrammarError(reason, self.written, error.position, hint=hint, origin=error.origin)
 
 
 def with_schemas(text: str) -> WithSchemas:
-    """Put token symbols in place of the schemas of a grammar.
+    """Replace the schemas of a grammar by token symbols.
 
-    >>> found = with_schemas('start: "a" %json {"enum": [1]}')
-    >>> found.sources, len(found.text) == len(found.written)
+    >>> replaced = with_schemas('start: "a" %json {"enum": [1]}')
+    >>> replaced.sources, len(replaced.text) == len(replaced.written)
     (('{"enum": [1]}',), True)
     """
-    written, replaced, place = dict[str, tuple[int, str, int]](), list[str](), 0
-    while found := SCHEMA.search(text, place):
-        replaced.append(text[place : found.start()])
-        place = found.end()
-        if not found["schema"]:
-            replaced.append(found[0])
+    written, replaced, offset = dict[str, tuple[int, str, int]](), list[str](), 0
+    while match := SCHEMA.search(text, offset):
+        replaced.append(text[offset : match.start()])
+        offset = match.end()
+        if not match["schema"]:
+            replaced.append(match[0])
             continue
-        end = _end_of_json(text, place)
-        whole = text[found.start() : end]
+        end = _end_of_json(text, offset)
+        whole = text[match.start() : end]
         if whole not in written:
             if len(written) == _MOST:
                 hint = 'Write several as one: %json {"anyOf": [...]}.'
-                raise GrammarError(f"the grammar has more than {_MOST} schemas", text, found.start(), hint=hint)
-            written[whole] = len(written), text[place:end], place
+                raise GrammarError(f"the grammar has more than {_MOST} schemas", text, match.start(), hint=hint)
+            written[whole] = len(written), text[offset:end], offset
         replaced.append(f"<\0{written[whole][0]}".ljust(len(whole) - 1) + ">")
-        place = end
-    replaced.append(text[place:])
-    sources, places = [source for _, source, _ in written.values()], [at for *_, at in written.values()]
-    return WithSchemas(text, "".join(replaced), tuple(sources), tuple(places))
+        offset = end
+    replaced.append(text[offset:])
+    sources, offsets = [source for _, source, _ in written.values()], [at for *_, at in written.values()]
+    return WithSchemas(text, "".join(replaced), tuple(sources), tuple(offsets))
 
 
-def _end_of_json(text: str, place: int) -> int:
+def _end_of_json(text: str, offset: int) -> int:
     """Return the end of the JSON object that begins at an offset."""
     hint = 'Write %json {"type": "object", ...}.'
-    if text[place : place + 1] != "{":
-        raise GrammarError("%json must be followed by a JSON Schema, which begins with {", text, place, hint=hint)
+    if text[offset : offset + 1] != "{":
+        raise GrammarError("%json must be followed by a JSON Schema, which begins with {", text, offset, hint=hint)
     try:
-        return read_json(text, place)[1]
+        return read_json(text, offset)[1]
     except json.JSONDecodeError as error:
         reason = f"%json must be followed by a JSON Schema, and this is not valid JSON: {error.msg}"
         raise GrammarError(reason, text, error.pos, hint=hint) from None
@@ -143,25 +143,25 @@ def shown(source: str) -> str:
     return "%json " + (line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…")
 
 
-def _read_schemas(found: WithSchemas) -> tuple[JsonSchema, ...]:
-    """Read and compile the schemas of a grammar; errors tell their places in it."""
+def _read_schemas(replaced: WithSchemas) -> tuple[JsonSchema, ...]:
+    """Read and compile the schemas of a grammar; errors contain their positions in it."""
     from sfgen.schema.json_schema import JsonSchema
 
     schemas = list[JsonSchema]()
-    for source, place in zip(found.sources, found.places, strict=True):
+    for source, offset in zip(replaced.sources, replaced.offsets, strict=True):
         try:
             schema = JsonSchema(source)
             _ = schema.network
         except SchemaError as error:
-            where = place
+            position = offset
             if error.position is not None:
                 line, column = error.position
-                where += sum(len(each) for each in source.splitlines(keepends=True)[: line - 1]) + column - 1
+                position += sum(len(each) for each in source.splitlines(keepends=True)[: line - 1]) + column - 1
             pointer = f" at {error.pointer}" if error.pointer else ""
             hint = error.hint
             if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:
                 hint = 'Copy it into this schema, under "$defs".'
-            raise GrammarError(f"%json: {error.fault}{pointer}", found.written, where, hint=hint) from None
+            raise GrammarError(f"%json: {error.fault}{pointer}", replaced.written, position, hint=hint) from None
         schemas.append(schema)
     return tuple(schemas)
 
@@ -174,13 +174,13 @@ class LarkOfSchemas(LarkOfTokens):
         compiled: CompiledGrammar,
         max_blanks: int,
         origin: str | None,
-        found: WithSchemas,
+        replaced: WithSchemas,
         schemas: tuple[JsonSchema, ...],
     ) -> None:
-        self._found = found
+        self._replaced = replaced
         self._schemas = schemas
         self._lengths = [len(schema.shortest()) for schema in schemas]
-        symbols = with_tokens(found.text).symbols
+        symbols = with_tokens(replaced.text).symbols
         self._symbols = SymbolTokens(
             {symbol: code for symbol, code in symbols.items() if not _PLACEHOLDER.fullmatch(symbol.spelling)}
         )
@@ -191,7 +191,7 @@ class LarkOfSchemas(LarkOfTokens):
         self._spellings = [spelling for _, spelling, _ in sorted(of_schemas)]
         self._codes = [code for *_, code in sorted(of_schemas)]
         tables = compiled.grammar.tables
-        names = {pattern_of(code): shown(source) for code, source in zip(self._codes, found.sources, strict=True)}
+        names = {pattern_of(code): shown(source) for code, source in zip(self._codes, replaced.sources, strict=True)}
         terminals = [each._replace(shown=names.get(each.pattern, each.shown)) for each in tables.terminals]
         compiled.grammar.tables = tables._replace(terminals=tuple(terminals))
         super().__init__(compiled, max_blanks, origin)
@@ -201,11 +201,11 @@ class LarkOfSchemas(LarkOfTokens):
 
     def __compiled__(self) -> tuple[Any, ...]:
         grammar = self._grammar
-        told = grammar.text, grammar.start, dict(grammar.imported), grammar.tables
-        return _of_compiled, (*told, self._lexer, self.max_blanks, self.origin, self._found, self._schemas)
+        source = grammar.text, grammar.start, dict(grammar.imported), grammar.tables
+        return _of_compiled, (*source, self._lexer, self.max_blanks, self.origin, self._replaced, self._schemas)
 
     def _begin(self, lexer: Lexer) -> None:
-        self.text = self._found.written
+        self.text = self._replaced.written
         self._lexer = lexer
         self._reader = self._outer(lexer, self._lengths)
         self._open_rules = OpenRules(self._reader)
@@ -215,11 +215,11 @@ class LarkOfSchemas(LarkOfTokens):
 
     @property
     def _repeated(self) -> list[bytes]:
-        """The codes of the schemas, as they are repeated."""
+        """The code of each schema, repeated to the length of the schema's shortest text."""
         return [code * length for code, length in zip(self._codes, self._lengths, strict=True)]
 
     def _outer(self, lexer: Lexer, lengths: Sequence[int]) -> LalrReader:
-        """Make the reader outside of schemas, by the lengths of their shortest texts."""
+        """Make the reader of the text outside of schemas, for given lengths of their shortest texts."""
         longer = lengthened(lexer, {code[0]: length for code, length in zip(self._codes, lengths, strict=True)})
         tables = self._grammar.tables
         stacks = StateStacks(tables)
@@ -234,14 +234,14 @@ class LarkOfSchemas(LarkOfTokens):
 
     @property
     def reader(self) -> MixedReader:  # type: ignore[override]
-        """The reader of the guiding texts, byte by byte."""
+        """The reader of the texts that guides write, byte by byte."""
         return self._mixed
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask lark and jsonschema about a finished text; of one with tokens or quotations only jsonschema."""
+        """Check a finished text with jsonschema and, if there are no tokens and quotations, with lark."""
         spans = self._spans(arguments.data("data", data))
         if spans is None:
-            return None if self.tokens else self._refused_by("sfgen", "no way to divide the text fits the grammar")
+            return None if self.tokens else self._refused_by("sfgen", "the grammar allows no division of the text")
         for span in spans:
             refused = self._schemas[span.schema].refusal(data[span.begin : span.end])
             if refused is not None:
@@ -264,11 +264,11 @@ class LarkOfSchemas(LarkOfTokens):
 
     def _parts(self, data: bytes, spans: Sequence[Span]) -> list[tuple[str, str]]:
         """Divide a text as lark reads it: the text before each schema's text, and the spelling of the schema."""
-        parts, place = list[tuple[str, str]](), 0
+        parts, offset = list[tuple[str, str]](), 0
         for span in spans:
-            parts.append((data[place : span.begin].decode(), self._spellings[span.schema]))
-            place = span.end
-        return [*parts, (data[place:].decode(), "")]
+            parts.append((data[offset : span.begin].decode(), self._spellings[span.schema]))
+            offset = span.end
+        return [*parts, (data[offset:].decode(), "")]
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
@@ -298,16 +298,16 @@ class LarkOfSchemas(LarkOfTokens):
 
     def rules(self) -> tuple[RuleOutline, ...]:
         """List all rules in the order of the text, then the reachable terminals."""
-        line_of = {shown(source): line_and_column(self.text, place)[0] for source, place in
-                   zip(self._found.sources, self._found.places, strict=True)}  # fmt: skip
+        line_of = {shown(source): line_and_column(self.text, offset)[0] for source, offset in
+                   zip(self._replaced.sources, self._replaced.offsets, strict=True)}  # fmt: skip
         return tuple([replace(rule, line=line_of.get(rule.name, rule.line)) for rule in super().rules()])
 
     def _expected(self, rules: OpenRules, position: MixedPosition) -> tuple[str, ...]:
-        """Name what may follow; where only schemas are open, these."""
+        """Name the terminals that may follow, or the open schemas if none of them may end."""
         inside = position.inside
         if position.outer or any(self._schemas[each.schema].reader.accepts(each.inner) for each in inside):
             return super()._expected(rules, position)
-        return tuple(dict.fromkeys(shown(self._found.sources[each.schema]) for each in inside))
+        return tuple(dict.fromkeys(shown(self._replaced.sources[each.schema]) for each in inside))
 
     def shortest(self) -> bytes:
         """Find a shortest text, with the symbols as they are spelled."""
@@ -330,25 +330,25 @@ def _of_compiled(
     lexer: Lexer,
     max_blanks: int,
     origin: str | None,
-    found: WithSchemas,
+    replaced: WithSchemas,
     schemas: tuple[JsonSchema, ...],
 ) -> LarkOfSchemas:
     """Return the language of a compiled form."""
     grammar = LarkGrammar.of_tables(text, start, files, tables)
-    return LarkOfSchemas(CompiledGrammar(grammar, lexer), max_blanks, origin, found, schemas)
+    return LarkOfSchemas(CompiledGrammar(grammar, lexer), max_blanks, origin, replaced, schemas)
 
 
 def outer_of(position: MixedPosition) -> LalrPosition:
-    """Return an outer position that tells the open rules."""
+    """Return the outer position that determines the open rules."""
     return position.outer or position.inside[0].behind
 
 
 class TextRead(NamedTuple):
-    """A text as far as it was read.
+    """The state of reading a text with schemas.
 
     Attributes:
-        position: Its position.
-        texts: The texts so far of the open schemas.
+        position: The position after the text so far.
+        texts: The text so far of each open schema.
     """
 
     position: MixedPosition
@@ -356,7 +356,7 @@ class TextRead(NamedTuple):
 
 
 class SchemasTeller(Teller[TextRead]):
-    """Tells which rules and which schema are open."""
+    """Names the open rules and the open schema."""
 
     def __init__(
         self, symbols: SymbolPositions[MixedPosition], open_rules: OpenRules, schemas: tuple[JsonSchema, ...]
@@ -366,14 +366,14 @@ class SchemasTeller(Teller[TextRead]):
         self.start = TextRead(self._reader.start)
 
     def read(self, reading: TextRead, data: bytes) -> TextRead | None:
-        """Return what was read after some bytes, or after a token."""
+        """Return the state after some bytes, or after a token; ``None`` if they are refused."""
         token = token_read(data)
         text = data if token is None else self._symbols.vocabulary.tokens[token]
-        told: TextRead | None = None if text is None else reading
+        by_bytes: TextRead | None = None if text is None else reading
         for byte in text or b"":
-            told = None if told is None else self._after_byte(told, bytes([byte]))
-        if told is not None or token is None:
-            return told
+            by_bytes = None if by_bytes is None else self._after_byte(by_bytes, bytes([byte]))
+        if by_bytes is not None or token is None:
+            return by_bytes
         after = self._symbols.after(self._reader, reading.position, token)
         return None if after is None else TextRead(after, tuple(b"" for _ in after.inside))
 
@@ -386,11 +386,11 @@ class SchemasTeller(Teller[TextRead]):
         return TextRead(after, tuple(text + byte for text in texts))
 
     def _leads_to(self, way: Inside, byte: bytes, after: Inside) -> bool:
-        """Whether a byte leads from one place in a schema to another."""
+        """Return whether a byte leads from one position in a schema to another."""
         return way.schema == after.schema and self._reader.inner[way.schema].read(way.inner, byte) == after.inner
 
     def describe(self, reading: TextRead, position: MixedPosition) -> str:
-        """Name the open rules, and the open terminal or the place in a schema; of several ways the first."""
+        """Name the open rules, and the open terminal or the position in a schema, of the first configuration."""
         names, terminal = self._open_rules.at(outer_of(position))
         if position.outer:
             return where(names, terminal)
@@ -414,21 +414,21 @@ def lark_with_schemas(
 ) -> LarkLanguage:
     """Read a grammar in Lark's language, which may have schemas; see ``lark_language``."""
     text, start, max_blanks, directory, files = checked_options(text, start, max_blanks, directory, files, origin)
-    with errors_told(text, origin):
-        found = with_schemas(text)
+    with located_errors(text, origin):
+        replaced = with_schemas(text)
         try:
-            if not found.sources:
+            if not replaced.sources:
                 return lark_language(
                     text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin,
                     indenter=indenter,
                 )  # fmt: skip
             if indenter is not None or Indentation.declared_in(text) is not None:
-                place = found.text.index("<\0")
+                offset = replaced.text.index("<\0")
                 raise GrammarError(
-                    "a grammar with indentation has no %json", text, place, hint="Leave one of them out."
+                    "a grammar with indentation cannot contain %json", text, offset, hint="Leave one of them out."
                 )
-            schemas = _read_schemas(found)
-            compiled = compile_lark(found.text, start, max_blanks=max_blanks, directory=directory, files=files)
-            return LarkOfSchemas(compiled, max_blanks, origin, found, schemas)
+            schemas = _read_schemas(replaced)
+            compiled = compile_lark(replaced.text, start, max_blanks=max_blanks, directory=directory, files=files)
+            return LarkOfSchemas(compiled, max_blanks, origin, replaced, schemas)
         except GrammarError as error:
-            raise found.told(error) from None
+            raise replaced.translated(error) from None

@@ -1,7 +1,7 @@
 """The open rules of a position in a Lark grammar, and the terminals that may follow.
 
-A state of an LALR parser has items: rules whose beginning is read. An item with ``n`` symbols read began ``n`` states
-below; the state there has the item of the rule around it, and so on to the bottom.
+A state of an LALR parser has items: rules of which some symbols are read. An item with ``n`` symbols read began ``n``
+states below on the stack; the state there has the item of the enclosing rule, and so on to the bottom.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OpenRules:
         return costs
 
     def at(self, position: LalrPosition) -> tuple[tuple[str, ...], str]:
-        """Name the open rules, the outermost first, and the open terminal if certain; of several ways the first."""
+        """Name the first configuration's open rules, the outermost first, and the open terminal if it is certain."""
         node, names = position[0].node, list[str]()
         stacks, rules = self._reader.stacks, self._reader.tables.rules
         while node != BOTTOM:
@@ -59,12 +59,12 @@ class OpenRules:
             if name and (not names or names[-1] != name):
                 names.append(name)
             node = stacks.pop(node, read)
-        return tuple(reversed(names)) or (self._start,), self._being_written(position)
+        return tuple(reversed(names)) or (self._start,), self._open_terminal(position)
 
-    def _being_written(self, position: LalrPosition) -> str:
-        """Name the open terminal if only one is possible.
+    def _open_terminal(self, position: LalrPosition) -> str:
+        """Return the name of the open terminal if only one is possible, else an empty name.
 
-        It is open if its end is nearer than from any gap; after ignored text none is open.
+        A terminal is open if its end is nearer than from any gap. After ignored text none is open.
         """
         terminals = set[int]()
         for lexer_state, node in position:
@@ -81,7 +81,7 @@ class OpenRules:
         return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
     def expected(self, position: LalrPosition) -> tuple[str, ...]:
-        """Name the terminals that may follow, as the grammar shows them.
+        """Name the terminals that may follow, as the grammar spells them.
 
         A terminal that may end here counts as ended.
         """
@@ -117,7 +117,7 @@ class OpenRules:
 
 
 def name_of(nonterminal: str) -> str:
-    """Name a nonterminal; the name is empty if lark made it up.
+    """Return the name of a nonterminal; empty if lark generated the nonterminal.
 
     >>> name_of("value"), name_of("__value_star_0")
     ('value', '')
