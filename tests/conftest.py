@@ -19,7 +19,7 @@ from tests.support.running.light_session import LightSession
 from tests.support.running.markers import MARKERS, is_left_out, markers_of, spread_over_parameters
 from tests.support.running.tried import register_profiles
 
-from sfgen_cli.shell.once import DEMONSTRATION
+from sfgen_cli.shell.one_time_notes import DEMONSTRATION
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

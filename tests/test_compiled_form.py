@@ -29,7 +29,7 @@ from sfgen.ban import scan
 from sfgen.compiled_form import CompiledForm, Later, compiled_form, of_compiled_form
 from sfgen.decoding.plain_forms import source_of
 from sfgen.errors import SfgenError
-from sfgen.grammar.lalr import compiled as lalr_compiled
+from sfgen.grammar.lalr import compiled_grammar as lalr_compiled
 from sfgen.grammar.language import gbnf_language
 from sfgen.schema import json_schema
 

@@ -12,7 +12,7 @@ from tests.support.sources.imports import ROOT, Graph, circles, imports, modules
 
 _GROUND = {
     "arguments",
-    "collector",
+    "garbage_collector",
     "compiled_form",
     "delays",
     "errors",

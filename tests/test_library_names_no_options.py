@@ -15,7 +15,7 @@ OF_OTHER_PROGRAMS = {
     ("integrations/llm.py", "llm -m"): "llm",
     ("models/checkpoint.py", "pip install --upgrade"): "pip",
     ("models/gguf/library.py", "pip install --upgrade"): "pip",
-    ("models/gguf/loaded.py", "pip install --upgrade"): "pip",
+    ("models/gguf/loaded_model.py", "pip install --upgrade"): "pip",
 }
 """Where an option stands, a piece of the line, and why it may."""
 

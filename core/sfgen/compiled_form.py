@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sfgen.collector import not_collecting
+from sfgen.garbage_collector import not_collecting
 
 Made = TypeVar("Made")
 

@@ -16,7 +16,7 @@ from tests.support.command.processes import forked, run_forked
 from tests.support.running.tried import tried
 
 from sfgen.ban import BannedWords, Match, scan
-from sfgen_cli.report.checked import Finding, findings
+from sfgen_cli.report.checked_texts import Finding, findings
 
 Sfgen = Callable[..., Any]
 WORDS = ["--words", "talk,listen"]

@@ -38,8 +38,8 @@ from sfgen.errors import SfgenError
 from sfgen.trace.lines import Scene
 from sfgen_cli.live import candidates as live_candidates
 from sfgen_cli.live import sections
-from sfgen_cli.live.following import Following
 from sfgen_cli.live.moment import Moment, Token
+from sfgen_cli.live.pattern_cursor import PatternCursor
 from sfgen_cli.live.rows import STRUCK, columns, decoded, visible
 from sfgen_cli.live.screen import rows_more
 from sfgen_cli.live.view import STEP_KEYS, LiveView, Paced
@@ -153,12 +153,12 @@ def test_any_run_fits_any_screen(scene: Scene, events: list[Event], sizes: list[
 @given(st.lists(st.tuples(st.integers(0, 3), data), max_size=30), st.sampled_from([r"(a|the| )+[^x]*", "日本|.*?talk"]))
 def test_the_mark_in_the_pattern_goes_back_too(steps: list[tuple[int, bytes]], pattern: str) -> None:
     """After any rollbacks it is where it would be if there had been none; half characters wait for their other half."""
-    following, tokens = Following(pattern, patient=True), list[Token]()
+    following, tokens = PatternCursor(pattern, patient=True), list[Token]()
     for back, piece in steps:
         del tokens[len(tokens) - back :]
         tokens.append(Token(0, piece, 0, forced=False))
         fresh = [Token(0, token.data, 0, forced=False) for token in tokens]
-        assert following.rows(tokens, 80, 3) == Following(pattern, patient=True).rows(fresh, 80, 3)
+        assert following.rows(tokens, 80, 3) == PatternCursor(pattern, patient=True).rows(fresh, 80, 3)
 
 
 def test_the_mark_in_a_pattern() -> None:

@@ -37,7 +37,7 @@ from sfgen.decoding.batch import drive
 from sfgen.decoding.exact import Children, ExactLoop, ScoreStore, gumbel_noise, with_maximum
 from sfgen.decoding.loop import Loop
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, SfgenError, UsageError
-from sfgen.jobs.loaded import load
+from sfgen.jobs.loaded_job import load
 from sfgen.reference import FsmIndex, NaiveIndex
 
 DRAWS = 1500

@@ -18,7 +18,7 @@ from sfgen import GenerationConfig, Job, Sampler, job_records
 from sfgen.errors import ModelError, UsageError
 from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
 from sfgen.integrations.ray.actor import Journal
-from sfgen.jobs.loaded import load
+from sfgen.jobs.loaded_job import load
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptList
 from sfgen.jobs.record_format import Fields
@@ -112,7 +112,7 @@ def test_what_kills_its_process_twice_is_an_error_and_nothing_else_is(cluster: R
     class DeadlyPredictor(SfgenPredictor):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
-            from sfgen.jobs.loaded import LoadedJob
+            from sfgen.jobs.loaded_job import LoadedJob
 
             real = LoadedJob.loop
 

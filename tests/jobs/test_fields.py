@@ -15,7 +15,7 @@ from tests.support.running.tried import some_of
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, UsageError
-from sfgen.jobs.loaded import load
+from sfgen.jobs.loaded_job import load
 from sfgen.jobs.record_format import KNOWN, SLIM, Fields
 
 CONFIG = GenerationConfig(

@@ -105,13 +105,13 @@ def test_killed_workers_are_replaced(expected: list[dict[str, Any]], tmp_path: P
 
 DEADLY = """
 import os, sys
-from sfgen.jobs import loaded, worker
-real = loaded.LoadedJob.loop
+from sfgen.jobs import loaded_job, worker
+real = loaded_job.LoadedJob.loop
 def loop(self, prompt, *rest, **named):
     if "deadly" in prompt:
         os.kill(os.getpid(), 9)
     return real(self, prompt, *rest, **named)
-loaded.LoadedJob.loop = loop
+loaded_job.LoadedJob.loop = loop
 worker.main()
 """
 
@@ -161,13 +161,13 @@ def test_a_text_that_takes_long_lets_no_more_be_read() -> None:
     job, read = Job("uniform", CONFIG), list[int]()
     slow = """
 import time
-from sfgen.jobs import loaded, worker
-real = loaded.LoadedJob.loop
+from sfgen.jobs import loaded_job, worker
+real = loaded_job.LoadedJob.loop
 def loop(self, prompt, *rest, **named):
     if prompt == "slow":
         time.sleep(2)
     return real(self, prompt, *rest, **named)
-loaded.LoadedJob.loop = loop
+loaded_job.LoadedJob.loop = loop
 worker.main()
 """
 

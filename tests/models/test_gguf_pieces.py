@@ -20,7 +20,7 @@ from tests.support.running.tried import tried
 
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import read_header
-from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.loaded_model import LoadedModel
 from sfgen.models.gguf.model import gguf_vocabulary
 from sfgen.models.gguf.vocabulary import read_pieces, read_vocabulary, token_texts
 

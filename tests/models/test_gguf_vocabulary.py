@@ -21,7 +21,7 @@ from sfgen import Dfa, Index
 from sfgen.errors import ModelError, UsageError, VocabularyError
 from sfgen.models import load_vocabulary
 from sfgen.models.gguf.header import check_tokenizer, read_header
-from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.loaded_model import LoadedModel
 from sfgen.models.gguf.model import GgufModel
 from sfgen.models.gguf.vocabulary import read_vocabulary
 from sfgen.models.prompt import render

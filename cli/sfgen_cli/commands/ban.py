@@ -13,11 +13,11 @@ from sfgen_cli.options.bans import BanOptions, read_bans, read_word_bias
 from sfgen_cli.options.batch import ManyOptions
 from sfgen_cli.options.generation import GenerationOptions, Prompt, read_messages
 from sfgen_cli.options.prompts import read_prompt, reader_of_stdin, refuse_overwriting
-from sfgen_cli.options.requested import RequestedConstraint
+from sfgen_cli.options.requested_constraint import RequestedConstraint
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.command_classes import Named, flattened
-from sfgen_cli.shell.once import tell_of_demonstration
+from sfgen_cli.shell.one_time_notes import tell_of_demonstration
 
 _INSTEAD = "Instead of a text"
 

@@ -16,13 +16,13 @@ from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.constraint import ConstraintOptions
 from sfgen_cli.options.grammar import GrammarOptions
 from sfgen_cli.options.prompts import reader_of_stdin, without_newline
-from sfgen_cli.options.requested import (
+from sfgen_cli.options.requested_constraint import (
     RequestedConstraint,
     doubts,
     looks_like_a_pattern_for_a_file,
     read_constraint,
 )
-from sfgen_cli.report.checked import Source, sources
+from sfgen_cli.report.checked_texts import Source, sources
 from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.output import ReaderGone, complain, note, write, write_json
 from sfgen_cli.shell.progress import progress
@@ -31,7 +31,7 @@ from sfgen_cli.shell.usage import quoted, told
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen_cli.report.calls import CallsMatching
-    from sfgen_cli.report.checked import Finding
+    from sfgen_cli.report.checked_texts import Finding
     from sfgen_cli.report.grammar import GrammarMatching
     from sfgen_cli.report.matching import Complaint, Matching
     from sfgen_cli.report.schema import Validating
@@ -351,7 +351,7 @@ class _Check:
         return is_good
 
     def _findings(self, text: _Text) -> Iterator[Finding]:
-        from sfgen_cli.report.checked import findings
+        from sfgen_cli.report.checked_texts import findings
 
         for finding in findings(text.lines, self.banned) if self.banned is not None else ():
             yield finding if text.line is None else dataclasses.replace(finding, line=text.line)

@@ -11,13 +11,13 @@ from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, N
 from sfgen_cli.options.generation import GenerationOptions, Prompt, read_messages
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin, refuse_overwriting
-from sfgen_cli.options.requested import doubts, read_constraint
+from sfgen_cli.options.requested_constraint import doubts, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.command_classes import Named, flattened
-from sfgen_cli.shell.once import tell_of_demonstration
+from sfgen_cli.shell.one_time_notes import tell_of_demonstration
 from sfgen_cli.shell.output import note
 from sfgen_cli.shell.progress import progress
 

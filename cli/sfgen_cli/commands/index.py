@@ -17,7 +17,7 @@ from sfgen_cli.options.generation import Quiet
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.options.prompts import reader_of_stdin, refuse_overwriting
-from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
+from sfgen_cli.options.requested_constraint import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
 from sfgen_cli.shell.command_classes import flattened

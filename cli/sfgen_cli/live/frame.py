@@ -14,8 +14,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from sfgen_cli.live import candidates, sections
-from sfgen_cli.live.following import expected_at, following_of
 from sfgen_cli.live.moment import Moment
+from sfgen_cli.live.pattern_cursor import expected_at, pattern_cursor_of
 from sfgen_cli.live.rows import Row, columns, fitted_row
 
 _WITH_LABELS = 60  # columns from which on the sections have names
@@ -55,7 +55,7 @@ class Layout:
 
     def __init__(self, moment: Moment, *, patient: bool) -> None:
         self._moment = moment
-        self._following = following_of(moment.scene, patient=patient)
+        self._cursor = pattern_cursor_of(moment.scene, patient=patient)
         self._size = (0, 0)
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
@@ -78,8 +78,8 @@ class Layout:
     def _sections(self, width: int, room: int, hint: str) -> Iterable[Section]:
         moment, scene = self._moment, self._moment.scene
         yield Section("", 8, sections.title(moment, width))
-        if self._following is not None:
-            yield Section("pattern", 6, self._following.rows(moment.text_tokens, width, _PATTERN_ROWS))
+        if self._cursor is not None:
+            yield Section("pattern", 6, self._cursor.rows(moment.text_tokens, width, _PATTERN_ROWS))
         elif scene.pattern is not None:
             yield Section("pattern", 6, sections.named(scene.pattern, width))
         elif scene.choices is not None:
@@ -98,7 +98,7 @@ class Layout:
             yield Section("part", 6, sections.part(moment, scene.after, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
-        yield Section("step", 2, sections.step(moment, width, expected_at(moment, self._following)))
+        yield Section("step", 2, sections.step(moment, width, expected_at(moment, self._cursor)))
         if scene.tells_where and moment.states:
             yield Section("where", 2, sections.where(moment, width))
         elif moment.states and (scene.is_guided or moment.has_states):

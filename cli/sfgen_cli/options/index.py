@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import SfgenError, UsageError
-from sfgen_cli.options.requested import at_most_one
+from sfgen_cli.options.requested_constraint import at_most_one
 from sfgen_cli.shell import completion
 
 if TYPE_CHECKING:

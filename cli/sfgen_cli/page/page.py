@@ -23,8 +23,8 @@ from sfgen.trace import Recording
 from sfgen.trace.lines import Scene
 from sfgen_cli.live import sections
 from sfgen_cli.live.candidates import name_of, removed, why_allowed
-from sfgen_cli.live.following import Marks, expected_at, following_of
 from sfgen_cli.live.moment import Moment, is_step, step_ends
+from sfgen_cli.live.pattern_cursor import Marks, expected_at, pattern_cursor_of
 from sfgen_cli.live.rows import Row
 
 _WIDTH = 300  # columns of a sentence
@@ -50,7 +50,7 @@ class _Sample:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._moment = Moment(recording.scene)
-        self._following = following_of(recording.scene, patient=True)
+        self._cursor = pattern_cursor_of(recording.scene, patient=True)
         self._tried = Tried()
         self._path: list[int] = []  # the nodes of the tokens that stand
         self._steps = Columns()
@@ -110,7 +110,7 @@ class _Sample:
     def _add_step(self, kind: str, said: str) -> None:
         moment = self._moment
         state, expected = self._where()
-        marks = None if self._following is None else self._following.marks(moment.text_tokens)
+        marks = None if self._cursor is None else self._cursor.marks(moment.text_tokens)
         struck = moment.struck
         if kind == "token" and moment.is_forced:
             kind = "forced"
@@ -161,7 +161,7 @@ class _Sample:
             return way, expected
         if moment.states and not moment.has_states and not moment.scene.is_guided:
             return "", ""
-        return (moment.states[-1] if moment.states else ""), expected_at(moment, self._following)
+        return (moment.states[-1] if moment.states else ""), expected_at(moment, self._cursor)
 
     def _open(self) -> list[int] | None:
         """Where a partial match of a banned word begins: the token, and the characters of its piece before it."""

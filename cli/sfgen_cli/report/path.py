@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line, visible
-from sfgen_cli.live.following import marked_pattern
+from sfgen_cli.live.pattern_cursor import marked_pattern
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.report.tables import plain_or_boxed, show
 from sfgen_cli.shell import process

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
-from sfgen_cli.options.requested import RequestedConstraint
+from sfgen_cli.options.requested_constraint import RequestedConstraint
 from sfgen_cli.shell import process
 from sfgen_cli.shell.output import note, write_json, write_name
 from sfgen_cli.shell.progress import Say

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TaskID
 
     from sfgen.integrations.ray.cluster import RayCluster
-    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.jobs.loaded_job import LoadedJob
     from sfgen.jobs.output import Output
     from sfgen.jobs.prompt_record import PromptTemplate
     from sfgen.jobs.prompts import PromptFile

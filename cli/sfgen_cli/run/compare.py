@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sfgen import Result, RolledBack, Sampler
     from sfgen.decoding.loop import Loop
-    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.jobs.loaded_job import LoadedJob
     from sfgen.protocols import Tokens
 
 _FREE = "free text"

@@ -23,7 +23,7 @@ from sfgen_cli.shell.usage import in_options, worded
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Substring, Template, ToolCalls
     from sfgen.decoding.loop import Loop
-    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.jobs.loaded_job import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.lines import Scene, View
 
@@ -125,7 +125,7 @@ def show_prompt(request: Request) -> None:
             job.conversation(request.prompt)  # tells what is missing
         job.spec.check(chat=job.is_chat)
         from sfgen.decoding.plain_forms import prompt_tokens
-        from sfgen.jobs.loaded import LoadedJob
+        from sfgen.jobs.loaded_job import LoadedJob
 
         loaded = LoadedJob(job, job.spec.load(), None)
         rendered = loaded.rendered(request.prompt)
@@ -201,7 +201,7 @@ def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
     constraint, job = request.constraint, request.job
     say(_reading(request.options))
     from sfgen.decoding.plain_forms import vocabulary_of
-    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.jobs.loaded_job import LoadedJob
 
     assert job.spec is not None, "a command names its model"
     model = request.model

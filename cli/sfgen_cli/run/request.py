@@ -12,7 +12,7 @@ from sfgen.errors import UsageError
 from sfgen.printable import on_one_line, visible
 from sfgen_cli.options.constraint import EngineName, ReferenceName
 from sfgen_cli.options.generation import GenerationOptions
-from sfgen_cli.options.requested import RequestedConstraint
+from sfgen_cli.options.requested_constraint import RequestedConstraint
 from sfgen_cli.shell.keyboard import check_stepping
 from sfgen_cli.shell.output import note
 from sfgen_cli.shell.progress import Say
@@ -20,7 +20,7 @@ from sfgen_cli.shell.progress import Say
 if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler, WordBias
     from sfgen.jobs import Job
-    from sfgen.jobs.facts import ConstraintFacts
+    from sfgen.jobs.constraint_facts import ConstraintFacts
     from sfgen.models.messages import Message
     from sfgen.models.spec import ModelSpec
     from sfgen.protocols import Model
@@ -340,7 +340,7 @@ class Request:
     @property
     def facts(self) -> ConstraintFacts:
         """The constraint as records name it."""
-        from sfgen.jobs.facts import ConstraintFacts
+        from sfgen.jobs.constraint_facts import ConstraintFacts
 
         constraint = self.constraint
         if constraint.tool_calls is not None:

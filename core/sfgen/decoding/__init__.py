@@ -3,8 +3,8 @@
 From call to result, in reading order:
 
 * ``generation`` runs one text, ``asynchronous`` does so in a thread, ``batch`` runs several in lock-step;
-* ``config`` has the parameters, ``plain_forms`` reads them, ``allowed`` and ``start`` make constraints, limits and
-  guides of them, and ``prepare`` the loop;
+* ``config`` has the parameters, ``plain_forms`` reads them, ``text_constraints`` and ``start`` make constraints, limits
+  and guides of them, and ``prepare`` the loop;
 * ``loop`` is the generator of requests and events: one token chosen, or tokens rolled back; ``exact`` is the loop that
   draws whole texts;
 * ``sequence`` is one text with guide, ban and stop strings, ``search_tree`` its tokens and the tree of what was tried;

@@ -1,7 +1,8 @@
 """From a configuration to the loop of one text.
 
-The prompt is read as tokens and as bytes (``plain_forms``), the constraints are settled (``allowed``), then the limits
-and guides (``start``), then the ban; ``loop_of`` puts them together. All errors that need no session are raised here.
+The prompt is read as tokens and as bytes (``plain_forms``), the constraints are settled (``text_constraints``), then
+the limits and guides (``start``), then the ban; ``loop_of`` puts them together. All errors that need no session are
+raised here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sfgen.decoding.allowed import Allowed, TakesOut, allowed
 from sfgen.decoding.ban import Ban, BannedTokens, Bias, BiasedMatcher
 from sfgen.decoding.config import GenerationConfig, by_config
 from sfgen.decoding.detokenizer import StopStrings
@@ -22,6 +22,7 @@ from sfgen.decoding.rollback import Resample, strategy
 from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.start import Limits, healed, start
+from sfgen.decoding.text_constraints import TakesOut, TextConstraints, constraints_of_text
 from sfgen.decoding.verify import Guarantees
 from sfgen.errors import UsageError
 from sfgen.index import Unconstrained
@@ -62,12 +63,12 @@ def loop_of(
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
     prompt_ids = prompt_tokens(model, prompt)
     prompt_bytes = bytes_of(vocabulary, prompt, prompt_ids)
-    content = allowed(model, config, prompt_bytes, without)
+    constraints = constraints_of_text(model, config, prompt_bytes, without)
     sampler = config.sampler or Sampler()
-    if has_temperatures(content.constraint):
+    if has_temperatures(constraints.constraint):
         sampler = sampler.seeded()
     check_tokens(sampler, len(vocabulary))
-    if is_exact and content.source is None and sampler.temperature == 0:
+    if is_exact and constraints.source is None and sampler.temperature == 0:
         raise UsageError(
             "the exact strategy needs a temperature above 0 for free text",
             hint=ParameterText(
@@ -76,15 +77,17 @@ def loop_of(
                 "temperature",
             ),
         )
-    limits = Limits(model, config, content.marker, keeps_limit=not is_exact)
-    begin = start(limits, prompt_ids, content)
+    limits = Limits(model, config, constraints.marker, keeps_limit=not is_exact)
+    begin = start(limits, prompt_ids, constraints)
     if is_healed(config.heal, prompt) and not is_exact:
-        begin = healed(begin, (end_of_text(prompt) or "").encode("utf-8", "replace"), limits, content)
-    jumps = config.fast_forward and not is_exact and (content.guided is not None or content.marker is not None)
+        begin = healed(begin, (end_of_text(prompt) or "").encode("utf-8", "replace"), limits, constraints)
+    jumps = config.fast_forward and not is_exact and (constraints.guided is not None or constraints.marker is not None)
     banned, stops = banned_of(config.banned), StopStrings.of(config.stop)
-    judge = getattr(content.source, "constraint", None)
-    divided = judge or content.source
-    guarantees = Guarantees(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker)
+    judge = getattr(constraints.source, "constraint", None)
+    divided = judge or constraints.source
+    guarantees = Guarantees(
+        constraints.source, banned, stops, prompt_bytes, model, sampler, begin.limit, constraints.marker
+    )
     kind: Callable[..., Loop] = Loop
     if is_exact:
         scores = ScoreStore(config.max_memory) if scores is None else scores
@@ -95,17 +98,17 @@ def loop_of(
             vocabulary,
             begin.guide,
             begin.limit,
-            FastForward(content.spelled or Unconstrained(vocabulary), model) if jumps else None,
-            _ban(config, sampler, vocabulary, prompt_bytes, content, begin.clean),
+            FastForward(constraints.spelled or Unconstrained(vocabulary), model) if jumps else None,
+            _ban(config, sampler, vocabulary, prompt_bytes, constraints, begin.clean),
             stops,
             begin.healed,
-            has_temperatures(content.constraint),
-            content.marker,
-            content.written,
+            has_temperatures(constraints.constraint),
+            constraints.marker,
+            constraints.written,
             config.after_counts,
         ),
         sampler.start(),
-        constrained=content.source is not None and content.calls is None,
+        constrained=constraints.source is not None and constraints.calls is None,
         hold=config.hold,
         observe=config.observe,
         logprobs=config.logprobs,
@@ -115,7 +118,7 @@ def loop_of(
         value=getattr(judge, "value", None),
         parser=getattr(judge, "parser", None),
         groups=getattr(divided, "groups", None),
-        calls=content.values_of_calls,
+        calls=constraints.values_of_calls,
     )
 
 
@@ -124,7 +127,7 @@ def _ban(
     sampler: Sampler,
     vocabulary: Vocabulary,
     prompt: bytes,
-    content: Allowed,
+    constraints: TextConstraints,
     clean: Guide | None,
 ) -> Ban | None:
     """Make the ban over one text: of banned words, and of words with a bias."""
@@ -137,7 +140,7 @@ def _ban(
     tokens: FindsTokens | None = None
     if banned is not None:
         of_text, tokens = banned.matcher(prompt), completing_tokens(banned.automata, vocabulary.trie)
-        with_strings = content.watch_strings(of_text)
+        with_strings = constraints.watch_strings(of_text)
         matcher, tokens = (of_text, tokens) if with_strings is None else (with_strings, BannedTokens(tokens))
     if biases is not None:
         both, resample = BiasedMatcher(biases, prompt, matcher), Resample(sampler, config.max_block)

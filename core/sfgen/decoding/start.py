@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfgen.decoding.allowed import Allowed
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.healing import seams
 from sfgen.decoding.plain_forms import vocabulary_of
+from sfgen.decoding.text_constraints import TextConstraints
 from sfgen.errors import InputError, LimitTooSmall
 from sfgen.index import Unconstrained, UnconstrainedGuide
 from sfgen.index.marker import Marker
@@ -151,12 +151,13 @@ class Start:
     healed: bytes = b""  # the end of the prompt that the guides lead through first
 
 
-def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
+def start(limits: Limits, prompt_ids: Sequence[int], constraints: TextConstraints) -> Start:
     """Return the start after a whole prompt."""
     budget = limits.after_prompt(len(prompt_ids))
-    is_free = allowed.guided is None and allowed.marker is None
-    guide = UnconstrainedGuide(limits.vocabulary) if is_free else budget.guide(allowed.guided)
-    return Start(prompt_ids, budget.limit, guide, None if allowed.clean is None else budget.guide(allowed.clean))
+    is_free = constraints.guided is None and constraints.marker is None
+    guide = UnconstrainedGuide(limits.vocabulary) if is_free else budget.guide(constraints.guided)
+    clean = None if constraints.clean is None else budget.guide(constraints.clean)
+    return Start(prompt_ids, budget.limit, guide, clean)
 
 
 def _after(end_of_prompt: bytes, source: GuideSource, limit: int | None) -> SequenceGuide:
@@ -164,16 +165,16 @@ def _after(end_of_prompt: bytes, source: GuideSource, limit: int | None) -> Sequ
     return Chain([Fixed(end_of_prompt, counts=False), source]).guide(limit)
 
 
-def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Start:
+def healed(whole: Start, prompt: bytes, limits: Limits, constraints: TextConstraints) -> Start:
     """Return the start with the end of the prompt healed; ``whole`` where no token fits across that end."""
     for seam in seams(limits.vocabulary, whole.prompt_ids, prompt):
         # Each byte may be written by a token of its own.
         try:
             budget = limits.after_prompt(len(seam.prompt_ids) + len(seam.healed))
-            behind = budget.source(allowed.guided)
+            behind = budget.source(constraints.guided)
             # Free text is cut by the loop.
-            guide = _after(seam.healed, behind, None if allowed.guided is None else budget.limit)
-            clean = allowed.clean
+            guide = _after(seam.healed, behind, None if constraints.guided is None else budget.limit)
+            clean = constraints.clean
             beside = None if clean is None else _after(seam.healed, budget.source(clean), budget.limit)
             if (budget.limit or (budget.thought and not budget.thought.counts)) and guide.crosses:
                 return Start(seam.prompt_ids, budget.limit, guide, beside, seam.healed)

@@ -24,7 +24,7 @@ from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import banned_of, has_temperatures, model_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
-from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.constraint_facts import ConstraintFacts
 from sfgen.jobs.prompt_record import PromptTemplate
 from sfgen.models.messages import (
     Message,

@@ -11,8 +11,8 @@ from sfgen.ban import BannedWords
 from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import SfgenError, UsageError, as_sfgen_error
 from sfgen.index import Index
-from sfgen.jobs.facts import ConstraintFacts
-from sfgen.jobs.loaded import LoadedJob
+from sfgen.jobs.constraint_facts import ConstraintFacts
+from sfgen.jobs.loaded_job import LoadedJob
 from sfgen.jobs.prompt_record import Instructions, OwnConstraint
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
 from sfgen.jobs.job import Job
-from sfgen.jobs.loaded import LoadedJob, load
+from sfgen.jobs.loaded_job import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import PromptList, PromptSource, opened
 from sfgen.jobs.record import Lines, Slot

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sfgen.decoding import Event
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.job import Job
-    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.jobs.loaded_job import LoadedJob
     from sfgen.scoring.loop import ScoringLoop
     from sfgen.trace import TraceFile, Tracer
 from collections import deque

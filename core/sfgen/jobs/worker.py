@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import IO
 
 from sfgen.errors import SfgenError
-from sfgen.jobs.loaded import load
+from sfgen.jobs.loaded_job import load
 from sfgen.jobs.record import Slot
 from sfgen.jobs.texts import Outcome, Texts
 from sfgen.jobs.workers import Assignment, Ready

@@ -53,7 +53,7 @@ from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
 from sfgen.serve.thoughts import Thought, conversation, thought_before
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
-from sfgen.serve.warm import warm
+from sfgen.serve.warm_up import warm_up
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
@@ -214,7 +214,7 @@ class Server:
             for name, model in self._models.items():
                 self._engines[name] = Engine(model, self._limits.batch_size, self._limits.max_waiting)
             self._constraints.begin()
-            warming = asyncio.create_task(warm(self._constraints, self._models.values()))
+            warming = asyncio.create_task(warm_up(self._constraints, self._models.values()))
             try:
                 yield
             finally:

@@ -16,7 +16,7 @@ from pydantic import Discriminator, Tag
 from sfgen.decoding.loop import Loop
 from sfgen.errors import SfgenError
 from sfgen.index import Index
-from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.constraint_facts import ConstraintFacts
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.engine import RunningText

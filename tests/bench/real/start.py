@@ -41,7 +41,7 @@ told("Python and numpy")
 from pathlib import Path
 import sys
 from sfgen.models.gguf.header import check_gguf
-from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.loaded_model import LoadedModel
 from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 files = check_gguf(Path(sys.argv[1]), "x")
 told("sfgen's modules, the header of the file")

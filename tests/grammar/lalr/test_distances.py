@@ -17,7 +17,7 @@ from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import FAR, TextDistances
 from sfgen.grammar.lalr.read import LalrConfiguration as ReadConfiguration
 from sfgen.grammar.lalr.read import LalrReader
-from sfgen.grammar.lalr.safety import safety_of
+from sfgen.grammar.lalr.safe_labels import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 

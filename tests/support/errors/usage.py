@@ -14,7 +14,7 @@ _TALK = _MESSAGE.format("user")[:-1] + ", " + _MESSAGE.format("assistant")[1:]
 _MANY = "-m uniform -r a --strict --input f"
 _HALF = r'[{"role": "user", "content": "\ud800"}]'
 
-_SHORT = patched("sfgen_cli.report.checked.LONGEST_TEXT", 3)
+_SHORT = patched("sfgen_cli.report.checked_texts.LONGEST_TEXT", 3)
 
 USAGE = [
     # --- what Typer finds

@@ -32,8 +32,8 @@ class KnownDistances(NamedTuple):
 
     Attributes:
         cost: See ``TextDistances``.
-        safe: The safe labels, bool ``[labels + 1]``; see ``safety``.
-        most_per_node: The bound for each node of the stack; see ``safety``.
+        safe: The safe labels, bool ``[labels + 1]``; see ``safe_labels``.
+        most_per_node: The bound for each node of the stack; see ``safe_labels``.
         kernels: The state, the rule and the symbols read of each item in ``Items.kernels``, int32 ``[items, 3]``.
     """
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.costs import FAR, commit_labels
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
-from sfgen.grammar.lalr.safety import safety_of
+from sfgen.grammar.lalr.safe_labels import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, Returns
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
@@ -170,8 +170,8 @@ _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.em
 class LalrMasks:
     """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
-    A configuration is alive if it reaches a *safe* label that the parser takes (see ``safety``). Mostly all labels are
-    safe. Where the parser takes only unsafe labels, the configuration is *doubtful*, and its distance decides.
+    A configuration is alive if it reaches a *safe* label that the parser takes (see ``safe_labels``). Mostly all labels
+    are safe. Where the parser takes only unsafe labels, the configuration is *doubtful*, and its distance decides.
 
     A mask depends on the lexer state and a few states of the stack: its top, and those to which the parser returns
     while it reads a token (see ``Returns``). So masks are looked up by these states, as many as were read when the mask

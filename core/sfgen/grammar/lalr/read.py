@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.distances import FAR, TextDistances
-from sfgen.grammar.lalr.safety import safety_of
+from sfgen.grammar.lalr.safe_labels import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.shell.read import StepReader

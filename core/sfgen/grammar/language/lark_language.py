@@ -18,7 +18,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
-from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
+from sfgen.grammar.lalr.compiled_grammar import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import KnownDistances, TextDistances
 from sfgen.grammar.lalr.examples import examples, fewest_terminals

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sfgen import arguments
 from sfgen.errors import GrammarError, SchemaError
-from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
+from sfgen.grammar.lalr.compiled_grammar import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.indentation import Indentation

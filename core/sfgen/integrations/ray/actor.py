@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import ModelError, SfgenError
-from sfgen.jobs.loaded import load
+from sfgen.jobs.loaded_job import load
 from sfgen.jobs.record import Slot
 from sfgen.jobs.texts import Outcome, Texts
 from sfgen.jobs.workers import MOST_DEATHS, MOST_FAILED_STARTS, Assignment, give_up

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfgen.errors import ModelError
 from sfgen.models.gguf.library import library, log
-from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.loaded_model import LoadedModel
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Scores
 

@@ -15,7 +15,7 @@ from sfgen.models.device import check_names
 from sfgen.models.gguf.context import Pool
 from sfgen.models.gguf.header import GgufFiles, check_gguf
 from sfgen.models.gguf.library import library
-from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.loaded_model import LoadedModel
 from sfgen.models.gguf.session import GgufBatch, GgufSession, Sequences
 from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import Header
 from sfgen.models.gguf.library import library
-from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
+from sfgen.models.gguf.loaded_model import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
 from sfgen.printable import shown_name
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.decoder import byte_level_bytes
 from sfgen.vocabulary.trie import joined
 
 if TYPE_CHECKING:
-    from sfgen.models.gguf.loaded import LoadedModel
+    from sfgen.models.gguf.loaded_model import LoadedModel
 
 _NOT_A_BYTE = b"[UNK_BYTE_"
 """The beginning of llama.cpp's text for a character that stands for no byte; in byte-level BPE such a character is

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sfgen import Vocabulary, load_model
-from sfgen.serve import app, request_threads, warm
+from sfgen.serve import app, request_threads, warm_up
 from sfgen.serve.constraints import Constraints
 
 APP = importlib.import_module("sfgen.serve.application")
@@ -28,8 +28,8 @@ from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.kernels import Kernel
 from sfgen.serve.constraints import Constraints
-from sfgen.serve.warm import _write, warm
 from sfgen.serve.judge import Ban
+from sfgen.serve.warm_up import _write, warm_up
 
 KINDS = [
     ("regex", "[0-9]{4}-[a-z]+"),
@@ -53,7 +53,7 @@ async def main():
     model, constraints = load_model("tiny"), Constraints(60, 2**20)
     try:
         if "cold" not in sys.argv:
-            await warm(constraints, [model])
+            await warm_up(constraints, [model])
         before = gc.get_freeze_count()
         Kernel._compile_now = told
         for kind, value in KINDS:
@@ -103,7 +103,7 @@ def test_what_goes_wrong_is_told_to_whoever_asks_for_the_same() -> None:
         constraints = Constraints(60, 2**20)
         try:
             odd: Any = Odd()
-            await warm.warm(constraints, [odd])
+            await warm_up.warm_up(constraints, [odd])
             assert constraints.made == 0
             assert constraints.nbytes == 0
         finally:
@@ -125,7 +125,7 @@ def test_a_server_that_ends_at_once_does_not_wait_for_it(monkeypatch: pytest.Mon
         finally:
             is_over.set()
 
-    monkeypatch.setattr(APP, "warm", forever)
+    monkeypatch.setattr(APP, "warm_up", forever)
     application = app("tiny", grace=0)
 
     async def main() -> None:
@@ -161,7 +161,7 @@ def test_few_threads_work_on_requests() -> None:
 def test_requests_are_worked_on_by_these_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     from fastapi.testclient import TestClient
 
-    monkeypatch.setattr(APP, "warm", lambda *given: asyncio.sleep(0))
+    monkeypatch.setattr(APP, "warm_up", lambda *given: asyncio.sleep(0))
     model, names = load_model("tiny"), set()
 
     class Noting:

@@ -8,7 +8,7 @@ from tests.support.grammars.lalr_tables import letter_lexer, tables_of
 
 from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.items import has_conflicts
-from sfgen.grammar.lalr.safety import Safety, safety_by_gaps, safety_by_nodes, safety_of
+from sfgen.grammar.lalr.safe_labels import Safety, safety_by_gaps, safety_by_nodes, safety_of
 from sfgen.grammar.lalr.stack import StateStacks
 
 

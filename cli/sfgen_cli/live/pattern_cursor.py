@@ -1,4 +1,4 @@
-"""The mark that moves through the pattern with the text: at what read the last character and may read the next."""
+"""The cursor that moves through the pattern with the text: what read the last character, and what may read the next."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ class _Reached:
     half: bytes
 
 
-def following_of(scene: Scene, *, patient: bool) -> Following | None:
-    """Follow the pattern of a run.
+def pattern_cursor_of(scene: Scene, *, patient: bool) -> PatternCursor | None:
+    """Return a cursor through the pattern of a run.
 
     ``None`` if it has none, or if the pattern is only a part of the text's.
     """
     if scene.pattern is None or scene.when is not None:
         return None
-    return Following(scene.pattern, patient=patient)
+    return PatternCursor(scene.pattern, patient=patient)
 
 
-def expected_at(moment: Moment, following: Following | None) -> str:
+def expected_at(moment: Moment, cursor: PatternCursor | None) -> str:
     """Say what can be read next; empty if that is not known."""
     if moment.start is None:
         return ""
-    return next_of_choices(moment) if following is None else following.expected(moment.text_tokens)
+    return next_of_choices(moment) if cursor is None else cursor.expected(moment.text_tokens)
 
 
-class Following:
+class PatternCursor:
     """A pattern with the pieces marked that the text has come to."""
 
     def __init__(self, pattern: str, *, patient: bool) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sfgen.errors import GrammarError
-from sfgen.grammar.lalr import compiled, lark_tokens, lexer_states, ordered_threads
-from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
+from sfgen.grammar.lalr import compiled_grammar, lark_tokens, lexer_states, ordered_threads
+from sfgen.grammar.lalr.compiled_grammar import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.lark_package import read_lark
 from sfgen.grammar.shell import token_symbols
 
@@ -23,7 +23,7 @@ TEXT = 'start: "if" NAME+\nNAME: /[a-z]+\\b/\n%import common.WS\n%ignore WS'
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    found = compiled.cache_folder()
+    found = compiled_grammar.cache_folder()
     assert found is not None
     return found
 
@@ -37,7 +37,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(text)
         return read_lark(text, *arguments, **options)
 
-    monkeypatch.setattr(compiled, "read_lark", recorded)
+    monkeypatch.setattr(compiled_grammar, "read_lark", recorded)
     return asked
 
 
@@ -98,7 +98,7 @@ def test_other_imported_files_are_noticed(made: list[str], tmp_path: Path) -> No
 
 
 def test_the_oldest_files_go(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(compiled, "MAX_FILES", 3)
+    monkeypatch.setattr(compiled_grammar, "MAX_FILES", 3)
     for number in range(5):
         compile_lark(f'start: "{number}"')
         (newest,) = [file for file in folder.iterdir() if file.stat().st_mtime > 100]
@@ -107,7 +107,7 @@ def test_the_oldest_files_go(monkeypatch: pytest.MonkeyPatch, folder: Path) -> N
 
 
 def test_without_a_folder_it_is_made_all_the_same(monkeypatch: pytest.MonkeyPatch, made: list[str]) -> None:
-    monkeypatch.setattr(compiled, "user_folders", lambda: iter(()))
+    monkeypatch.setattr(compiled_grammar, "user_folders", lambda: iter(()))
     assert compile_lark(TEXT).grammar.parse("if it")
     assert compile_lark(TEXT).grammar.parse("if it")
     assert len(made) == 2
@@ -117,7 +117,7 @@ def test_lark_is_imported_when_a_text_is_judged_only() -> None:
     compile_lark(TEXT)
     script = (
         "import sys\n"
-        "from sfgen.grammar.lalr.compiled import compile_lark\n"
+        "from sfgen.grammar.lalr.compiled_grammar import compile_lark\n"
         f"found = compile_lark({TEXT!r})\n"
         "print('lark' in sys.modules, found.grammar.parse('if it'), 'lark' in sys.modules)"
     )
@@ -127,6 +127,6 @@ def test_lark_is_imported_when_a_text_is_judged_only() -> None:
 
 def test_the_key_depends_on_the_code_that_the_content_is_made_by() -> None:
     """Tables have the codes of token symbols, which another package gives."""
-    packages = {f"sfgen.{package.replace('/', '.')}" for package in compiled._CODE}
+    packages = {f"sfgen.{package.replace('/', '.')}" for package in compiled_grammar._CODE}
     for module in (lexer_states, lark_tokens, ordered_threads, token_symbols):
         assert module.__package__ in packages

@@ -31,7 +31,7 @@ from sfgen.grammar.lalr.distances import KnownDistances, TextDistances
 from sfgen.grammar.lalr.indentation import Indentation, LayoutTerminals
 from sfgen.grammar.lalr.lark_package import Importer, LarkGrammar, read_lark
 from sfgen.grammar.lalr.lexer import make_lexer
-from sfgen.grammar.lalr.safety import safety_of
+from sfgen.grammar.lalr.safe_labels import safety_of
 from sfgen.grammar.lalr.stack import StateStacks
 from sfgen.grammar.lalr.tables import Context, Lexer, ParseTables, Rule, Terminal
 from sfgen.index.atomic_write import write_whole

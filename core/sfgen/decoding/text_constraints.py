@@ -34,7 +34,7 @@ TakesOut: TypeAlias = "Callable[[GuideSource, BannedWords, bytes], GuideSource |
 
 
 @dataclass(frozen=True)
-class Allowed:
+class TextConstraints:
     """The constraints of one text; ``None`` for free text."""
 
     marker: Marker | None  # ends the thought before the text
@@ -87,7 +87,9 @@ class Allowed:
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 
 
-def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: TakesOut | None = None) -> Allowed:
+def constraints_of_text(
+    model: Model, config: GenerationConfig, prompt: bytes, without: TakesOut | None = None
+) -> TextConstraints:
     """Determine the constraints of the text after a prompt."""
     without = _without_banned if without is None else without
     vocabulary = vocabulary_of(model)
@@ -109,9 +111,9 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
                 hint=ParameterText("Leave when out, or give an index.", "when"),
             )
         calls = _calls(model, config.when, constraint, banned, without)
-        return Allowed(marker, constraint, calls, calls)
+        return TextConstraints(marker, constraint, calls, calls)
     if banned is None or constraint is None:
-        return Allowed(marker, constraint, constraint, constraint)
+        return TextConstraints(marker, constraint, constraint, constraint)
     clean = without(constraint, banned, prompt if marker is None else marker.data)
     if is_form:  # a matcher would not decode the escapes in a call
         if clean is None:
@@ -119,10 +121,10 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
                 "banned words cannot be taken out of the arguments of tools", hint="Ban fewer, or nothing."
             )
         if getattr(constraint.constraint, "in_text", False):  # type: ignore[attr-defined]
-            return Allowed(marker, constraint, constraint, clean)
+            return TextConstraints(marker, constraint, constraint, clean)
     if clean is not None and config.strategy == "mask":
-        return Allowed(marker, constraint, constraint, clean)
-    return Allowed(marker, constraint, constraint, constraint, clean)
+        return TextConstraints(marker, constraint, constraint, clean)
+    return TextConstraints(marker, constraint, constraint, constraint, clean)
 
 
 def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None, without: TakesOut) -> Calls:

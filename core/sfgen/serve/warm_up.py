@@ -42,7 +42,7 @@ REHEARSED = (
 _LOG = logging.getLogger("sfgen.serve")
 
 
-async def warm(constraints: Constraints, models: Iterable[Model]) -> None:
+async def warm_up(constraints: Constraints, models: Iterable[Model]) -> None:
     """Load all that requests to some models need; errors are ignored here, since such a request will report them."""
     for model in models:
         for own, ban in REHEARSED:
