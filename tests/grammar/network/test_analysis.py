@@ -104,7 +104,7 @@ def test_a_long_chain_is_measured_once() -> None:
     rules = {f"r{number}": Concatenation((X, Call(f"r{number + 1}"))) for number in range(size)}
     analysis = Analysis({**rules, f"r{size}": X})
     assert analysis.lengths["r0"] == size + 1
-    assert not analysis.circles
+    assert not analysis.cycles
 
 
 def test_a_long_circle_is_measured_a_few_times() -> None:
@@ -117,7 +117,7 @@ def test_a_long_circle_is_measured_a_few_times() -> None:
     rules = {f"r{number}": one_of(number + 1, number - 1) for number in range(1, size)}
     analysis = Analysis({"r0": Alternation((one_of(1), X)), **rules})
     assert max(analysis.lengths.values()) == size // 2 + 1
-    assert len(analysis.circles) == 1
+    assert len(analysis.cycles) == 1
 
 
 def test_lengths_that_pass_any_limit_are_not_told_apart() -> None:

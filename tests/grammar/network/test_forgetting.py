@@ -42,7 +42,7 @@ def forget(patched: pytest.MonkeyPatch) -> None:
         patched.setattr(f"sfgen.grammar.network.{module}._KEPT", 0)
     patched.setattr("sfgen.grammar.shell.masks.KEPT", 0)
     patched.setattr("sfgen.grammar.shell.positions._KEPT", 0)
-    patched.setattr("sfgen.grammar.network.positions._KEPT_PLACES", 1)
+    patched.setattr("sfgen.grammar.network.positions._KEPT_GROUPS", 1)
     patched.setattr("sfgen.grammar.network.leaf_masks._LEAVES", 1)
     patched.setattr("sfgen.grammar.network.leaf_masks._STATES", 1)
     patched.setattr(CACHE, "limit", 0)

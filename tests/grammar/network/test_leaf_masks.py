@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary
-from sfgen.grammar.network.leaf_masks import LeafMasks, LeafMasksBut, leaf_masks
+from sfgen.grammar.network.leaf_masks import DerivedLeafMasks, LeafMasks, leaf_masks
 from sfgen.grammar.network.rules import Leaf
 from sfgen.models.tiny import DIRECTORY
 from sfgen.schema.scalars.written_text import any_string, write, written_without
@@ -26,7 +26,7 @@ def test_masks_are_those_of_the_automaton(vocabulary: Vocabulary, names: list[st
     dfa = written_without(names)
     found = leaf_masks(Leaf(dfa, any_string(), tuple(map(write, names))), vocabulary, None)
     wanted = LeafMasks(Dfa(dfa.transitions, dfa.byte_classes, dfa.accepting), vocabulary, None)
-    assert isinstance(found, LeafMasksBut)
+    assert isinstance(found, DerivedLeafMasks)
     for state in range(len(dfa)):
         (mask, exits), (wanted_mask, wanted_exits) = found.mask(state), wanted.mask(state)
         assert np.array_equal(mask, wanted_mask)

@@ -27,7 +27,7 @@ from sfgen.grammar.language.language import Failure, Format, RuleOutline, StateO
 from sfgen.grammar.network.analysis import Analysis, calls
 from sfgen.grammar.network.completion import shortest_text
 from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
-from sfgen.grammar.network.examples import every_text, most_telling_first
+from sfgen.grammar.network.examples import every_text, most_new_rules_first
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
@@ -213,7 +213,7 @@ class GbnfLanguage:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
         every = every_text(self._spelled)
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _compared(every))])
-        ordered = most_telling_first({text: self._as_written.reached(text) for text in first})
+        ordered = most_new_rules_first({text: self._as_written.reached(text) for text in first})
         rest = filter(self.accepts, every)
         return list(itertools.islice(itertools.chain(ordered, rest), min(count, sys.maxsize)))
 

@@ -340,7 +340,7 @@ def _of_compiled(
 
 def outer_of(position: MixedPosition) -> LalrPosition:
     """Return the outer position that determines the open rules."""
-    return position.outer or position.inside[0].behind
+    return position.outer or position.inside[0].after
 
 
 class TextRead(NamedTuple):

@@ -3,7 +3,7 @@
 The two engines find all other tokens. Of a token that crosses a border, one engine reads the part before the border,
 and the other the part after it. The trie nodes right after a border are passed on in groups with the same
 configuration: mostly some tens of nodes in a handful of groups. From these nodes ``_walk_outside`` continues with
-lark's lexer, up to the end of a terminal or the begin of a schema; ``NetworkPositions.read_behind`` continues inside of
+lark's lexer, up to the end of a terminal or the begin of a schema; ``NetworkPositions.read_from`` continues inside of
 a schema.
 """
 
@@ -21,7 +21,7 @@ from sfgen.grammar.lalr.masks import open_bytes
 from sfgen.grammar.lalr.read import LalrConfiguration
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.mixed.reader import Inside, MixedPosition, MixedReader
-from sfgen.grammar.network.leaf_masks import behind
+from sfgen.grammar.network.leaf_masks import children_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.shell.masks import words_of
 from sfgen.index.mask_ids import tokens_of_row
@@ -31,11 +31,11 @@ from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.trie import NO_TOKEN, leading_to
 
 _TOO_MANY = -1
-_ENDS, _GAPS, _DOORS = 0, 1, 2
+_ENDS, _GAPS, _BEGINS = 0, 1, 2
 """The counts of ``_walk_outside``: of tokens, of gaps, of begins of schemas."""
 
 
-_Place: TypeAlias = "tuple[LalrConfiguration, bool] | Inside"
+_Continuation: TypeAlias = "tuple[LalrConfiguration, bool] | Inside"
 """A way to continue a token: outside of schemas, and whether a border was crossed before; or inside of a schema."""
 
 
@@ -45,12 +45,12 @@ class _Walked(NamedTuple):
     Attributes:
         ends: The nodes with tokens, by the lexer state after them.
         gaps: The nodes right after the end of a terminal, by the label of the terminal.
-        doors: The nodes after which a schema may begin, by lexer state.
+        begins: The nodes after which a schema may begin, by lexer state.
     """
 
     ends: dict[int, Int32]
     gaps: dict[int, Int32]
-    doors: dict[int, Int32]
+    begins: dict[int, Int32]
 
 
 class Borders:
@@ -74,19 +74,19 @@ class Borders:
         for schema, inner in enumerate(reader.inner):
             if self._schemas[schema] is not None:
                 firsts |= [inner.read(inner.start, bytes([byte])) is not None for byte in range(256)]
-        self._door_labels = [int(lexer.byte_classes[code[0]]) for code in reader.codes]
-        is_door = np.zeros(len(lexer.step), dtype=np.bool_)
-        for schema, label in enumerate(self._door_labels):
+        self._code_labels = [int(lexer.byte_classes[code[0]]) for code in reader.codes]
+        may_begin = np.zeros(len(lexer.step), dtype=np.bool_)
+        for schema, label in enumerate(self._code_labels):
             if self._schemas[schema] is not None:
-                is_door |= lexer.step[:, label] != NO_STATE
-        self._is_door = is_door
+                may_begin |= lexer.step[:, label] != NO_STATE
+        self._may_begin = may_begin
         self._everywhere = np.ones(len(trie), dtype=np.bool_)
         self._leads = leading_to(trie, firsts[trie.bytes])
         self.are_anywhere = 4 * int(self._leads.sum()) > len(trie)  # most tokens have a byte with which a schema begins
         is_open = open_bytes(reader.outer, np.array([obligation for _, obligation in self._labels], dtype=np.int32))
         is_open[:, lexer.byte_classes[firsts]] = True
         self._arguments: tuple[Any, ...] = (
-            firsts, is_door, is_open.reshape(-1), np.ascontiguousarray(lexer.step).reshape(-1), lexer.step.shape[1],
+            firsts, may_begin, is_open.reshape(-1), np.ascontiguousarray(lexer.step).reshape(-1), lexer.step.shape[1],
             lexer.byte_classes, lexer.commit_starts, label_of, trie.bytes, trie.depths, trie.subtree_ends,
             trie.first_tokens,
         )  # fmt: skip
@@ -105,7 +105,7 @@ class Borders:
         for each in position.inside:
             schema = self._schemas[each.schema]
             if schema is not None:
-                search.behind(each, schema.ends_behind(each.inner))
+                search.after_schema(each, schema.children_of_ends(each.inner))
         search.run()
         return search.tokens()
 
@@ -129,14 +129,14 @@ class Borders:
             if _walk_outside(*arguments) != _TOO_MANY:
                 break
             room.grow()
-        ends, end_states, gaps, gap_labels, doors, door_states = room.found
+        ends, end_states, gaps, gap_labels, begins, begin_states = room.found
         return _Walked(
             _grouped(ends[: counts[_ENDS]], end_states[: counts[_ENDS]]),
             _grouped(gaps[: counts[_GAPS]], gap_labels[: counts[_GAPS]]),
-            _grouped(doors[: counts[_DOORS]], door_states[: counts[_DOORS]]),
+            _grouped(begins[: counts[_BEGINS]], begin_states[: counts[_BEGINS]]),
         )
 
-    def gap_behind(self, node: int, label: int) -> LalrConfiguration | None:
+    def gap_after(self, node: int, label: int) -> LalrConfiguration | None:
         """Return the configuration after the terminal of a label; ``None`` if the parser refuses it."""
         terminal, obligation = self._labels[label]
         outer = self._reader.outer
@@ -146,7 +146,7 @@ class Borders:
 
     def begun(self, configuration: LalrConfiguration) -> list[Inside]:
         """List the schemas that may begin at a configuration."""
-        if not self._is_door[configuration.lexer_state]:
+        if not self._may_begin[configuration.lexer_state]:
             return []
         return [each for each in self._reader.begun((configuration,)) if self._schemas[each.schema] is not None]
 
@@ -178,8 +178,8 @@ class _Search:
         self._borders = borders
         self._wanted = wanted  # the trie nodes to read, bool ``[nodes]``; ``None`` for all
         self._vocabulary = vocabulary
-        self._waiting: dict[_Place, list[Int32]] = {}
-        self._seen: dict[_Place, Int32] = {}
+        self._waiting: dict[_Continuation, list[Int32]] = {}
+        self._seen: dict[_Continuation, Int32] = {}
         self._found = np.zeros(words_of(vocabulary), dtype=np.uint32)
         self._nodes: list[Int32] = []  # the trie nodes of tokens that end outside of schemas
 
@@ -188,10 +188,10 @@ class _Search:
         if nodes.size:
             self._waiting.setdefault((configuration, is_crossed), []).append(nodes)
 
-    def behind(self, each: Inside, nodes: Int32) -> None:
+    def after_schema(self, each: Inside, nodes: Int32) -> None:
         """Plan to continue after a schema's text, which ends right before some trie nodes."""
         if nodes.size:
-            for configuration in each.behind:
+            for configuration in each.after:
                 for gap in (configuration, *self._borders.commits(configuration)):
                     self._enter(gap, nodes)
                     self.outside(gap, True, nodes)
@@ -204,22 +204,22 @@ class _Search:
     def run(self) -> None:
         """Continue everywhere, until nothing is left to read."""
         while self._waiting:
-            place, lists = self._waiting.popitem()
+            continuation, lists = self._waiting.popitem()
             nodes = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)).astype(np.int32)
             nodes = nodes if self._wanted is None else nodes[self._wanted[nodes]]
-            seen = self._seen.get(place)
+            seen = self._seen.get(continuation)
             if seen is not None:
                 nodes = np.setdiff1d(nodes, seen, assume_unique=True).astype(np.int32)
                 seen = np.union1d(nodes, seen).astype(np.int32)
-            self._seen[place] = nodes if seen is None else seen
+            self._seen[continuation] = nodes if seen is None else seen
             if not nodes.size:
                 continue
-            if isinstance(place, Inside):
-                mask, after = self._borders.schema(place.schema).read_behind(place.inner, nodes)
+            if isinstance(continuation, Inside):
+                mask, after = self._borders.schema(continuation.schema).read_from(continuation.inner, nodes)
                 self._found |= mask
-                self.behind(place, after)
+                self.after_schema(continuation, after)
             else:
-                self._run_outside(*place, nodes)
+                self._run_outside(*continuation, nodes)
 
     def _run_outside(self, configuration: LalrConfiguration, is_crossed: bool, nodes: Int32) -> None:
         trie, stack_node = self._vocabulary.trie, configuration.node
@@ -227,10 +227,10 @@ class _Search:
         for lexer_state, ends in walked.ends.items():
             if self._borders.is_alive(LalrConfiguration(lexer_state, stack_node)):
                 self._nodes.append(ends)
-        for lexer_state, doors in walked.doors.items():
-            self._enter(LalrConfiguration(lexer_state, stack_node), behind(doors, trie).nodes)
+        for lexer_state, begins in walked.begins.items():
+            self._enter(LalrConfiguration(lexer_state, stack_node), children_of(begins, trie).nodes)
         for label, gaps in walked.gaps.items():
-            gap = self._borders.gap_behind(stack_node, label)
+            gap = self._borders.gap_after(stack_node, label)
             if gap is not None:
                 self._enter(gap, gaps)
                 self.outside(gap, is_crossed, gaps)
@@ -270,8 +270,8 @@ def _grouped(nodes: Int32, keys: Int32) -> dict[int, Int32]:
 @kernel
 def _walk_outside(
     lexer_state: Int, nodes: Int32s, wanted: Flags, takes_ends: Int, counts: Int64sOut, ends: Int32sOut,
-    end_states: Int32sOut, gaps: Int32sOut, gap_labels: Int32sOut, doors: Int32sOut, door_states: Int32sOut,
-    stack: Int32sOut, firsts: Flags, is_door: Flags, is_open: Flags, step: Int32s, width: Int, byte_classes: UInt8s,
+    end_states: Int32sOut, gaps: Int32sOut, gap_labels: Int32sOut, begins: Int32sOut, begin_states: Int32sOut,
+    stack: Int32sOut, firsts: Flags, may_begin: Flags, is_open: Flags, step: Int32s, width: Int, byte_classes: UInt8s,
     commit_starts: Int32s, commit_labels: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     first_tokens: UInt32s,
 ) -> Int:  # fmt: skip
@@ -283,17 +283,17 @@ def _walk_outside(
     # counts: out; the lengths of the three lists.
     # ends, end_states: out; trie nodes with tokens, and the lexer state after each.
     # gaps, gap_labels: out; trie nodes right after the end of a terminal, and its label.
-    # doors, door_states: out; trie nodes after which a schema may begin, with a child that may be its first byte, and
+    # begins, begin_states: out; trie nodes after which a schema may begin, with a child that may be its first byte, and
     #   the lexer state after each.
     # stack: scratch; a lexer state for each depth.
     # firsts: The first bytes of schemas, bool ``[256]``.
-    # is_door: The lexer states at which a schema may begin.
+    # may_begin: The lexer states at which a schema may begin.
     # is_open: Whether any text after a label can begin with a byte class, bool ``[labels * byte classes]``.
     # step, width, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
     # labels, depths, subtree_ends, first_tokens: As in ``TokenTrie``.
     # Returns 0, or ``_TOO_MANY`` if a list has no room.
-    counts[_ENDS], counts[_GAPS], counts[_DOORS] = 0, 0, 0
+    counts[_ENDS], counts[_GAPS], counts[_BEGINS] = 0, 0, 0
     for number in range(nodes.size):
         node = np.int64(nodes[number])
         stop, base = np.int64(subtree_ends[node]), np.int64(depths[node])
@@ -321,15 +321,15 @@ def _walk_outside(
                     return _TOO_MANY
                 ends[counts[_ENDS]], end_states[counts[_ENDS]] = node, after
                 counts[_ENDS] += 1
-            if is_door[after]:
+            if may_begin[after]:
                 child = node + 1
                 while child < subtree_ends[node] and not firsts[labels[child]]:
                     child = np.int64(subtree_ends[child])
                 if child < subtree_ends[node]:
-                    if counts[_DOORS] == doors.size:
+                    if counts[_BEGINS] == begins.size:
                         return _TOO_MANY
-                    doors[counts[_DOORS]], door_states[counts[_DOORS]] = node, after
-                    counts[_DOORS] += 1
+                    begins[counts[_BEGINS]], begin_states[counts[_BEGINS]] = node, after
+                    counts[_BEGINS] += 1
             stack[depth + 1] = after
             node += 1
     return 0

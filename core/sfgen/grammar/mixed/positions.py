@@ -4,8 +4,8 @@ The mask of a position is a union: outside of schemas the mask of ``LalrPosition
 its ``NetworkPositions``, and the tokens that cross a border (see ``borders``). So the masks inside of a schema are made
 and cached as those of any schema.
 
-Near a limit the same parts find the tokens that fit. For a schema ``_Followed`` finds them, which adds the text that
-must follow the schema. Tokens that cross a border are tried one by one.
+Near a limit the same parts find the tokens that fit. Inside of a schema ``_SchemaWithTail`` finds them, which adds the
+text that must follow the schema. Tokens that cross a border are tried one by one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEPT = 128
 _MASKS = 16 << 20
 """The most bytes of the cached masks of positions; as many for the tokens that cross borders."""
 
-_MASKS_FOLLOWED = 1 << 20
+_MASKS_WITH_TAIL = 1 << 20
 """The most bytes of the masks near a limit that are cached for a schema and a configuration after it."""
 
 OuterReader = Callable[[Sequence[int]], LalrReader]
@@ -89,7 +89,7 @@ class MixedPositions:
         self._not_ends = ~packed(np.array(vocabulary.end_token_ids, dtype=np.int32), len(vocabulary))
         self._masks = KeptMasks[tuple[MixedPosition, int | None], Mask](_MASKS)
         self._crossing = KeptMasks[MixedPosition, Int32](_MASKS)
-        self._followed_by: dict[tuple[int, LalrConfiguration], NetworkPositions] = {}
+        self._with_tails: dict[tuple[int, LalrConfiguration], NetworkPositions] = {}
         self._lock = threading.Lock()
 
     def spelled(self, coded: bytes) -> bytes:
@@ -100,11 +100,11 @@ class MixedPositions:
 
     def mask(self, position: MixedPosition) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
-        return self._remembered(position, None)
+        return self._cached(position, None)
 
     def bounded_mask(self, position: MixedPosition, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left, end tokens not counted; read-only."""
-        return self._remembered(position, room)
+        return self._cached(position, room)
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
@@ -114,7 +114,7 @@ class MixedPositions:
         """Return whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
         return (position, room) in self._masks
 
-    def _remembered(self, position: MixedPosition, room: int | None) -> Mask:
+    def _cached(self, position: MixedPosition, room: int | None) -> Mask:
         mask = self._masks.get((position, room))
         if mask is None:
             mask = self._make(position, room)
@@ -136,7 +136,7 @@ class MixedPositions:
             else:
                 crossing = self._crossing_of(position)
             is_new = mask[crossing >> 5] >> (crossing & 31).astype(np.uint32) & 1 == 0
-            mask |= self._that_fit(position, crossing[is_new], room)
+            mask |= self._fitting(position, crossing[is_new], room)
         mask &= self._not_ends
         if self.reader.accepts(position):
             mask |= ~self._not_ends
@@ -147,11 +147,11 @@ class MixedPositions:
 
     def _mask_inside(self, inside: Inside, room: int | None) -> Mask:
         schema = self._schemas[inside.schema]
-        if schema is None or not (self._is_exact or any(map(self._can, inside.behind))):
+        if schema is None or not (self._is_exact or any(map(self._can_end, inside.after))):
             return np.zeros_like(self._not_ends)
         if room is None:
             return schema.mask(inside.inner)
-        masks = [followed.bounded_mask(inside.inner, room) for followed in self._endings(inside)]
+        masks = [with_tail.bounded_mask(inside.inner, room) for with_tail in self._endings(inside)]
         return np.bitwise_or.reduce(masks) if masks else np.zeros_like(self._not_ends)
 
     def _crossing_of(self, position: MixedPosition) -> Int32:
@@ -169,7 +169,7 @@ class MixedPositions:
         except TooManyWays:
             return self.vocabulary.text_token_ids
 
-    def _that_fit(self, position: MixedPosition, tokens: Int32, room: int | None) -> Mask:
+    def _fitting(self, position: MixedPosition, tokens: Int32, room: int | None) -> Mask:
         """Return the mask of those of some tokens after which the text can be completed."""
         if tokens.size and not (room is None and self._is_exact and not self._has_distinct):
             left = None if room is None else room - 1
@@ -179,42 +179,42 @@ class MixedPositions:
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
-    def _can(self, behind: LalrConfiguration) -> bool:
+    def _can_end(self, after: LalrConfiguration) -> bool:
         """Return whether the usable bytes complete the text from a configuration outside of schemas."""
-        return self.reader.outer.to_end.of(*behind) < FAR
+        return self.reader.outer.to_end.of(*after) < FAR
 
     def _endings(self, inside: Inside) -> Iterator[NetworkPositions]:
-        """Yield ``_Followed`` of an open schema for each configuration after it that can be completed."""
+        """Yield ``_SchemaWithTail`` of an open schema for each configuration after it that can be completed."""
         schema = self._schemas[inside.schema]
         if schema is not None:
-            for behind in filter(self._can, inside.behind):
-                yield self._followed(inside.schema, schema, behind)
+            for after in filter(self._can_end, inside.after):
+                yield self._with_tail(inside.schema, schema, after)
 
-    def _followed(self, number: int, schema: NetworkPositions, behind: LalrConfiguration) -> NetworkPositions:
+    def _with_tail(self, number: int, schema: NetworkPositions, after: LalrConfiguration) -> NetworkPositions:
         """Return the token masks of a schema after which the text continues from a configuration; cached."""
-        key = number, behind
-        followed = self._followed_by.get(key)
-        if followed is None:
-            followed = _Followed(schema, self._outer, behind)
+        key = number, after
+        with_tail = self._with_tails.get(key)
+        if with_tail is None:
+            with_tail = _SchemaWithTail(schema, self._outer, after)
             with self._lock:
-                if len(self._followed_by) > _KEPT:
-                    self._followed_by.clear()
-                self._followed_by[key] = followed
-        return followed
+                if len(self._with_tails) > _KEPT:
+                    self._with_tails.clear()
+                self._with_tails[key] = with_tail
+        return with_tail
 
     def fits(self, position: MixedPosition, room: int | None) -> bool:
         """Return whether ``room`` tokens are enough to complete the text."""
         if position.outer and self._outer.fits(position.outer, room):
             return True
         return any(
-            followed.fits(inside.inner, room) for inside in position.inside for followed in self._endings(inside)
+            with_tail.fits(inside.inner, room) for inside in position.inside for with_tail in self._endings(inside)
         )
 
     def tokens_left(self, position: MixedPosition) -> int:
         """Return the fewest tokens to an end, or an upper bound that falls by one with some token."""
         least = self._outer.tokens_left(position.outer) if position.outer else int(UNREACHABLE)
         for inside in position.inside:
-            least = min([least, *(followed.tokens_left(inside.inner) for followed in self._endings(inside))])
+            least = min([least, *(with_tail.tokens_left(inside.inner) for with_tail in self._endings(inside))])
         return least
 
     def shortest(self, position: MixedPosition) -> bytes:
@@ -223,8 +223,8 @@ class MixedPositions:
         if position.outer:
             ways.append((self._outer.distance(position.outer), partial(self._outer.shortest, position.outer)))
         for inside in position.inside:
-            for followed in self._endings(inside):
-                ways.append((followed.distance(inside.inner), partial(followed.shortest, inside.inner)))
+            for with_tail in self._endings(inside):
+                ways.append((with_tail.distance(inside.inner), partial(with_tail.shortest, inside.inner)))
         least = min(distance for distance, _ in ways)
         return min((text() for distance, text in ways if distance == least), key=lambda text: (len(text), text))
 
@@ -257,14 +257,14 @@ class _OuterCompletion(LalrCompletion):
         return self._spelled(super()._text_of(configuration))
 
 
-class _Followed(NetworkPositions):
+class _SchemaWithTail(NetworkPositions):
     """The token masks of a schema, with room under a limit for the text that must follow the schema."""
 
-    def __init__(self, schema: NetworkPositions, outer: _OuterPositions, behind: LalrConfiguration) -> None:
+    def __init__(self, schema: NetworkPositions, outer: _OuterPositions, after: LalrConfiguration) -> None:
         self.__dict__.update(schema.__dict__)  # shares reader and masks
-        self._bounded = KeptMasks(_MASKS_FOLLOWED)
-        self._distance, tail = outer.following(behind)
-        self.__dict__["_completion"] = _FollowedCompletion(schema._completion, self._distance, tail)
+        self._bounded = KeptMasks(_MASKS_WITH_TAIL)
+        self._distance, tail = outer.following(after)
+        self.__dict__["_completion"] = _CompletionWithTail(schema._completion, self._distance, tail)
 
     def distance(self, position: NetworkPosition) -> int:
         """Return the fewest bytes to the end of the whole text, distinct texts not compared."""
@@ -275,19 +275,19 @@ class _Followed(NetworkPositions):
         return masked._replace(farthest=masked.farthest + self._distance) if masked.farthest >= 0 else masked
 
 
-class _FollowedCompletion(NetworkCompletion):
+class _CompletionWithTail(NetworkCompletion):
     """The shortest texts from inside a schema to the end of the whole text."""
 
     def __init__(self, own: NetworkCompletion, distance: int, tail: Shortest | None) -> None:
         self.__dict__.update(own.__dict__)
         self._fewest = {}
         self._own = own
-        self._behind = distance
+        self._distance_after = distance
         self._tail = tail
 
     def distance(self, configuration: NetworkConfiguration) -> int:
         """Return the fewest bytes to the end of the whole text, distinct texts not compared."""
-        return self._own.distance(configuration) + self._behind
+        return self._own.distance(configuration) + self._distance_after
 
     def _of(self, configuration: NetworkConfiguration) -> Shortest:
         assert self._tail is not None, "longer texts are refused before"

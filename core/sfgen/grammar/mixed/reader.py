@@ -10,7 +10,7 @@ engine does not depend on schemas::
     text      < c a l l >    1      2     <    /  c a l l >
     outer     ● ● ● ● ● ● ●         ○     ●    ●  ● ● ● ● ●       positions of lark's lexer and parser
     inside                   ●      ●                             positions of the network; each has the outer position
-                                                                  ``behind``, in which the code is read
+                                                                  ``after``, in which the code is read
                                     ○ = after, since the network accepts there
 
 A position consists of an outer position and any number of inner ones: all ways to read the text so far. A schema's text
@@ -40,12 +40,12 @@ class Inside(NamedTuple):
     Attributes:
         schema: The number of the schema.
         inner: The position in its network.
-        behind: The outer position after the schema's text.
+        after: The outer position after the schema's text.
     """
 
     schema: int
     inner: NetworkPosition
-    behind: LalrPosition
+    after: LalrPosition
 
 
 class MixedPosition(NamedTuple):
@@ -119,17 +119,17 @@ class MixedReader(StepReader[MixedPosition]):
         position, data = self.with_borders(position), bytes([kind])
         outer = self.outer.read(position.outer, data) if position.outer else None
         inside = list[Inside]()
-        for schema, inner, behind in position.inside:
+        for schema, inner, outer_after in position.inside:
             after = self.inner[schema].read(inner, data)
             if after is not None:
-                inside.append(Inside(schema, after, behind))
+                inside.append(Inside(schema, after, outer_after))
         return MixedPosition(outer or (), self._joined(inside)) if outer or inside else None
 
     def with_borders(self, position: MixedPosition) -> MixedPosition:
         """Add the ways across a border: out of the schemas that may end here, and into those that may begin."""
         known = self._borders.get(position)
         if known is None:
-            ended = [each.behind for each in position.inside if self.inner[each.schema].accepts(each.inner)]
+            ended = [each.after for each in position.inside if self.inner[each.schema].accepts(each.inner)]
             outer = self.outer.united([position.outer, *ended]) if ended else position.outer
             known = MixedPosition(outer, self._joined([*position.inside, *self.begun(outer)]))
             if len(self._borders) > _KEPT:
@@ -141,9 +141,9 @@ class MixedReader(StepReader[MixedPosition]):
         """List the schemas that may begin at an outer position."""
         begun = list[Inside]()
         for schema, code in enumerate(self.codes):
-            behind = self.outer.read(outer, code) if outer else None
-            if behind is not None:
-                begun.append(Inside(schema, self.inner[schema].start, behind))
+            after = self.outer.read(outer, code) if outer else None
+            if after is not None:
+                begun.append(Inside(schema, self.inner[schema].start, after))
         return begun
 
     def accepts(self, position: MixedPosition) -> bool:
@@ -159,10 +159,10 @@ class MixedReader(StepReader[MixedPosition]):
         """Join the ways at the same network position of a schema."""
         if len(inside) < 2:
             return tuple(inside)
-        behind: dict[tuple[int, NetworkPosition], list[LalrPosition]] = {}
+        after: dict[tuple[int, NetworkPosition], list[LalrPosition]] = {}
         for each in inside:
-            behind.setdefault((each.schema, each.inner), []).append(each.behind)
-        return tuple([Inside(*key, self.outer.united(positions)) for key, positions in behind.items()])
+            after.setdefault((each.schema, each.inner), []).append(each.after)
+        return tuple([Inside(*key, self.outer.united(positions)) for key, positions in after.items()])
 
     def _possible(self, position: MixedPosition) -> set[int]:
         """Return the byte classes that some part of a position may read."""
@@ -182,7 +182,7 @@ class MixedReader(StepReader[MixedPosition]):
         for place in range(len(data) + 1):
             for way, spans in list(ways.items()):
                 if isinstance(way, Inside) and self.inner[way.schema].accepts(way.inner):
-                    ways.setdefault(way.behind, (*spans, Span(way.schema, begins[way], place)))
+                    ways.setdefault(way.after, (*spans, Span(way.schema, begins[way], place)))
             if place == len(data):
                 break
             after: dict[LalrPosition | Inside, tuple[Span, ...]] = {}

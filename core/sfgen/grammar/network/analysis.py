@@ -49,7 +49,7 @@ class Analysis:
         lengths: The fewest bytes of each rule that has a text. Texts that must differ are not compared, so a shortest
             text with such texts may be longer.
         nullable: The rules that have the empty text.
-        circles: The groups of rules that call each other, or that call themselves; called groups first.
+        cycles: The groups of rules that call each other, or that call themselves; called groups first.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -58,10 +58,10 @@ class Analysis:
             for name, rule in rules.items()
         }
         lengths = dict[str, int]()
-        self.circles: list[list[str]] = []
+        self.cycles: list[list[str]] = []
         for component in components(called):
-            if is_circle(component, called):
-                self.circles.append(component)
+            if is_cycle(component, called):
+                self.cycles.append(component)
                 _solve(component, rules, called, lengths)
             elif (length := least(rules[component[0]], lengths)) < inf:
                 lengths[component[0]] = min(int(length), FAR)
@@ -69,14 +69,14 @@ class Analysis:
         self.nullable = frozenset(name for name, length in lengths.items() if not length)
 
 
-def _solve(circle: Sequence[str], rules: Rules, called: Called, lengths: dict[str, int]) -> None:
+def _solve(cycle: Sequence[str], rules: Rules, called: Called, lengths: dict[str, int]) -> None:
     """Add the lengths of rules that call each other; the lengths of all other rules that they call are known."""
-    callers: dict[str, list[str]] = {name: [] for name in circle}
-    for name in circle:
+    callers: dict[str, list[str]] = {name: [] for name in cycle}
+    for name in cycle:
         for rule in called[name]:
             if rule in callers:
                 callers[rule].append(name)
-    waiting, is_waiting = deque(circle), set(circle)
+    waiting, is_waiting = deque(cycle), set(cycle)
     while waiting:
         name = waiting.popleft()
         is_waiting.remove(name)
@@ -87,7 +87,7 @@ def _solve(circle: Sequence[str], rules: Rules, called: Called, lengths: dict[st
             is_waiting.update(callers[name])
 
 
-def is_circle(component: Sequence[str], called: Called) -> bool:
+def is_cycle(component: Sequence[str], called: Called) -> bool:
     """Return whether a component has more than one rule, or one rule that calls itself."""
     return len(component) > 1 or component[0] in called[component[0]]
 
@@ -179,7 +179,7 @@ def least(expression: Expression, lengths: Lengths) -> float:
             return sum([least(item, lengths) for item in items])
         case Alternation(branches):
             return min([least(branch, lengths) for branch in branches], default=inf)
-        case Leaf(most=Dfa() as most, without=without) if (text := _shortest_text(most)) not in without:
+        case Leaf(base=Dfa() as base, excluded=excluded) if (text := _shortest_text(base)) not in excluded:
             return len(text)
         case Leaf(dfa):
             return inf if dfa.is_empty else len(_shortest_text(dfa))

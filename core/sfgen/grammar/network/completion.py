@@ -189,8 +189,8 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         if least is None:
             raise NoTextLeft
         _, byte, good = least
-        way, behind = min(good, key=lambda way: self._text_through(state, byte, *way)) if len(good) > 1 else good[0]
-        return byte, way, behind
+        way, after_way = min(good, key=lambda way: self._text_through(state, byte, *way)) if len(good) > 1 else good[0]
+        return byte, way, after_way
 
     def _entered(self, way: Way, register: Register, byte: int) -> Register | None:
         """Return the register after a way; ``None`` where the register forbids it."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import FAR as FAR
 from sfgen.grammar.network.registers.register import Register
-from sfgen.grammar.network.registers.registers import OpenRegisters, Registers
+from sfgen.grammar.network.registers.registers import Registers, UnsolvedRegisters
 from sfgen.grammar.network.table import KEEPS_REGISTER
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 from sfgen.weak_cache import kept_while_it_lives
@@ -68,7 +68,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistan
     if usable is not None:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
-    registers, order = OpenRegisters(network.alone, network.registers, classes), _ordered(network, len(classes))
+    registers, order = UnsolvedRegisters(network.alone, network.registers, classes), _ordered(network, len(classes))
     while True:
         base = _bases(network, classes, order, registers)
         solved = registers.solved_by(base)
@@ -77,13 +77,13 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistan
 
 
 def _bases(
-    network: Network, classes: NDArray[np.bool_], order: NDArray[np.int32], registers: OpenRegisters
+    network: Network, classes: NDArray[np.bool_], order: NDArray[np.int32], registers: UnsolvedRegisters
 ) -> NDArray[np.int64]:
     """Find the distances for an empty register, without the bytes of counts that it lacks."""
     base = np.full(len(network), FAR, dtype=np.int64)
-    given, missing, behind = registers.given(), registers.missing, registers.missing_behind()
+    given, missing, missing_after = registers.given(), registers.missing, registers.missing_after_step()
     while True:
-        _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
+        _sweep(base, order, given, missing, missing_after, classes, network.accepting, *network.flat)
         if not registers.lower(base, missing):
             return base
 
@@ -151,15 +151,15 @@ def _order(
 
 @kernel
 def _sweep(
-    base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags,
-    table: Int32s, actions: Int32s,
+    base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, missing_after: Int64s, usable: Flags,
+    accepting: Flags, table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
     """Lower ``base`` until it solves all equations; return the number of sweeps."""
     # base: in and out; upper bounds of the distances, then the distances.
     # order: The states in the order of the sweep.
     # given: The states whose distances do not change.
     # missing: The bytes of the counts that a register of 0 lacks, by state.
-    # behind: The same after a first step into each state.
+    # missing_after: The same after a first step into each state.
     # usable: The usable byte classes.
     # accepting: As in ``Network``.
     # table, actions: See ``Network.flat``.
@@ -192,7 +192,7 @@ def _sweep(
                         at += 3
                         total = 1 + base[target]
                         if is_fresh:
-                            total += behind[target]
+                            total += missing_after[target]
                         for _push in range(pushes):
                             total += base[actions[at]]
                             if actions[at + 1] & KEEPS_REGISTER == 0:

@@ -45,7 +45,7 @@ def every_text(grammar: GrammarRules) -> Iterator[str]:
     'aa'
     """
     seen = set[str]()
-    rules, values = _with_places(grammar), _Values()
+    rules, values = _with_part_rules(grammar), _Values()
     for number in range(_MOST_VALUES):
         before = len(seen)
         for text in _Texts(rules, grammar.start, number, values).covering():
@@ -56,12 +56,12 @@ def every_text(grammar: GrammarRules) -> Iterator[str]:
             return
 
 
-def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
+def most_new_rules_first(reached: Mapping[str, Set[str]]) -> list[str]:
     """Order texts by the number of new rules that each reaches; ``reached`` has the rules of each text.
 
     The first text stays first; texts that reach no new rule come last.
 
-    >>> most_telling_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
+    >>> most_new_rules_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
     ['', 'y', 'x', 'z']
     """
     waiting, known, ordered = list(reached), set[str](), list[str]()
@@ -127,7 +127,7 @@ class _Texts:
         for caller, called in reversed(list(itertools.pairwise(way))):
             if text is None:
                 return None
-            text = self._with(self._rules[caller], called, text)
+            text = self._text_with(self._rules[caller], called, text)
         return text
 
     # ---- shortest texts --------------------------------------------------------------------------------------------
@@ -140,12 +140,12 @@ class _Texts:
         waiting = deque(reversed(self._rules))
         while waiting:
             name = waiting.popleft()
-            text = self._plain(self._rules[name])
+            text = self._short_text(self._rules[name])
             if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
                 self._shortest[name] = text
                 waiting += callers.get(name, ())
 
-    def _plain(self, expression: Expression) -> bytes | None:
+    def _short_text(self, expression: Expression) -> bytes | None:
         """Return a shortest text of an expression, given the known texts of the rules."""
         match expression:
             case Literal(data):
@@ -158,56 +158,56 @@ class _Texts:
             case Leaf(dfa):
                 return self._values.of(dfa, self._number)
             case Concatenation(parts):
-                return _joined([self._plain(part) for part in parts])
+                return _joined([self._short_text(part) for part in parts])
             case Alternation(branches):
-                texts = [self._plain(branch) for branch in branches]
+                texts = [self._short_text(branch) for branch in branches]
                 is_of_values = self._number > 0 and len(texts) > 1 and not any(_calls(expression))
                 return texts[self._number % len(texts)] if is_of_values else _shorter(texts)
             case Repeat(child, minimum):
-                return _times(self._plain(child), minimum)
+                return _times(self._short_text(child), minimum)
             case Series(members, separator):
                 return self._series(
-                    [self._plain(member.expression) for member in members if member.is_needed], separator
+                    [self._short_text(member.expression) for member in members if member.is_needed], separator
                 )
             case _:
-                return None  # ``_with_places`` has replaced all other kinds
+                return None  # ``_with_part_rules`` has replaced all other kinds
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
-        between = self._plain(separator)
+        between = self._short_text(separator)
         parts = [part for member in members for part in (between, member)][1:]
         return _joined(parts)
 
     # ---- texts with a part in them ---------------------------------------------------------------------------------
 
-    def _with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
+    def _text_with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
         """Return a short text in which a call of a rule reads ``text``; ``None`` if there is no such call."""
         match expression:
             case Call(called):
                 return text if called == rule else None
             case Concatenation(parts):
                 return _shorter(
-                    _joined([*map(self._plain, parts[:at]), inner, *map(self._plain, parts[at + 1 :])])
+                    _joined([*map(self._short_text, parts[:at]), inner, *map(self._short_text, parts[at + 1 :])])
                     for at, part in enumerate(parts)
-                    if (inner := self._with(part, rule, text)) is not None
+                    if (inner := self._text_with(part, rule, text)) is not None
                 )
             case Alternation(branches):
-                return _shorter(self._with(branch, rule, text) for branch in branches)
+                return _shorter(self._text_with(branch, rule, text) for branch in branches)
             case Repeat(child, minimum, maximum):
-                inner = None if maximum == 0 else self._with(child, rule, text)
-                return None if inner is None else _joined([inner, _times(self._plain(child), max(0, minimum - 1))])
+                inner = None if maximum == 0 else self._text_with(child, rule, text)
+                return None if inner is None else _joined([inner, _times(self._short_text(child), max(0, minimum - 1))])
             case Series():
-                return self._series_with(expression, rule, text)
+                return self._series_text_with(expression, rule, text)
             case _:
                 return None
 
-    def _series_with(self, series: Series, rule: str, text: bytes) -> bytes | None:
+    def _series_text_with(self, series: Series, rule: str, text: bytes) -> bytes | None:
         members = [*series.members, *([Member(series.more, False)] if series.more is not None else [])]
         texts = []
         for chosen, member in enumerate(members):
-            inner = self._with(member.expression, rule, text)
+            inner = self._text_with(member.expression, rule, text)
             if inner is not None:
                 written = [
-                    inner if at == chosen else self._plain(other.expression)
+                    inner if at == chosen else self._short_text(other.expression)
                     for at, other in enumerate(members)
                     if at == chosen or other.is_needed
                 ]
@@ -215,7 +215,7 @@ class _Texts:
         return _shorter(texts)
 
 
-def _with_places(grammar: GrammarRules) -> dict[str, Expression]:
+def _with_part_rules(grammar: GrammarRules) -> dict[str, Expression]:
     """Make a separate rule of each part, so that equal calls can be distinguished.
 
     Parts are calls, members of series, repeated expressions, and branches with calls.

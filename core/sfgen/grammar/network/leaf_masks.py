@@ -27,11 +27,11 @@ from sfgen.vocabulary.trie import leading_to
 from sfgen.weak_cache import kept_with_it
 
 
-class Behind(NamedTuple):
+class WalkNodes(NamedTuple):
     """Trie nodes at which a walk begins, such as the children of exits."""
 
     nodes: Int32  # ordered by byte
-    groups: NDArray[np.int64]  # the end of the nodes of each byte in ``nodes``, int64 ``[256]``
+    byte_ends: NDArray[np.int64]  # the end of the nodes of each byte in ``nodes``, int64 ``[256]``
 
 
 class LocalMask(NamedTuple):
@@ -39,14 +39,14 @@ class LocalMask(NamedTuple):
 
     Attributes:
         mask: The tokens, uint32 ``[words]``; read-only.
-        behind: The children of the exits; the caller continues to read there.
+        exit_children: The children of the exits; the caller continues to read there.
         doubts: The doubtful tokens, which contain a whole text of a distinct call, ascending, int32.
         farthest: The greatest distance from the end of the rule after one of the tokens, in bytes; -1 without tokens.
         doubtful_exits: Whether an exit comes after a whole text of a distinct call.
     """
 
     mask: Mask
-    behind: Behind
+    exit_children: WalkNodes
     doubts: Int32
     farthest: int
     doubtful_exits: bool = False
@@ -69,7 +69,7 @@ class LeafMasks:
         self._has_all_goals = goal is None
         self._store = MaskStore(dfa, vocabulary, goal, with_ends=False)
         self._known_exits: dict[int, Int32] = {}
-        self._known_behind: dict[int, Behind] = {}
+        self._known_children: dict[int, WalkNodes] = {}
 
     @cached_property
     def closing_byte(self) -> int | None:
@@ -94,16 +94,16 @@ class LeafMasks:
             exits = self._exits(state, nothing)[0]
             if len(self._known_exits) >= _STATES:
                 self._known_exits.clear()
-                self._known_behind.clear()
+                self._known_children.clear()
             self._known_exits[state] = exits
         return self._store.made(state)[0], exits
 
-    def local(self, state: int) -> tuple[Mask, Behind]:
+    def local(self, state: int) -> tuple[Mask, WalkNodes]:
         """Return the tokens that stay in the leaf (read-only) and the children of the exits; counts are ignored."""
         mask, exits = self.mask(state)
-        after = self._known_behind.get(state)
+        after = self._known_children.get(state)
         if after is None:
-            after = self._known_behind[state] = behind(exits, self._vocabulary.trie)
+            after = self._known_children[state] = children_of(exits, self._vocabulary.trie)
         return mask, after
 
     @cached_property
@@ -125,7 +125,7 @@ class LeafMasks:
         return exits[:count].copy(), sums[:count].copy()
 
 
-class LeafMasksBut(LeafMasks):
+class DerivedLeafMasks(LeafMasks):
     """The masks of a leaf that accepts the texts of another leaf, the base, except for a few excluded texts.
 
     A state on the path of an excluded text has the mask of the base's state without the token that is the rest of the
@@ -133,18 +133,18 @@ class LeafMasksBut(LeafMasks):
     state. So the trie is walked only for states farther away.
     """
 
-    def __init__(self, leaf: Leaf, vocabulary: Vocabulary, most: LeafMasks) -> None:
+    def __init__(self, leaf: Leaf, vocabulary: Vocabulary, base: LeafMasks) -> None:
         super().__init__(leaf.dfa, vocabulary, None)
-        self._without = leaf.without
-        self._most = most
+        self._excluded = leaf.excluded
+        self._base = base
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
         """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32)."""
-        alike = self._alike(state)
-        if alike is None:
+        base_state = self._base_state(state)
+        if base_state is None:
             return super().mask(state)
-        mask, exits = self._most.mask(alike)
-        rests = self._followed[1].get(state)
+        mask, exits = self._base.mask(base_state)
+        rests = self._on_paths[1].get(state)
         if not rests:
             return mask, exits
         mask, kept = mask.copy(), np.ones(len(exits), dtype=np.bool_)
@@ -157,49 +157,49 @@ class LeafMasksBut(LeafMasks):
         mask.setflags(write=False)
         return mask, exits[kept]
 
-    def local(self, state: int) -> tuple[Mask, Behind]:
+    def local(self, state: int) -> tuple[Mask, WalkNodes]:
         """Return the tokens that stay in the leaf (read-only) and the children of the exits."""
-        alike = self._alike(state)
-        if alike is None:
+        base_state = self._base_state(state)
+        if base_state is None:
             return super().local(state)
-        if state not in self._followed[1]:
-            return self._most.local(alike)
+        if state not in self._on_paths[1]:
+            return self._base.local(base_state)
         mask, exits = self.mask(state)
-        return mask, behind(exits, self._vocabulary.trie)
+        return mask, children_of(exits, self._vocabulary.trie)
 
-    def _alike(self, state: int) -> int | None:
+    def _base_state(self, state: int) -> int | None:
         """Return the base's state for a state on the path of an excluded text, or one byte off it; else ``None``."""
-        alike = self._followed[0].get(state)
-        return self._left.get(state) if alike is None else alike
+        base_state = self._on_paths[0].get(state)
+        return self._off_paths.get(state) if base_state is None else base_state
 
     @cached_property
-    def _left(self) -> dict[int, int]:
+    def _off_paths(self) -> dict[int, int]:
         """The base's state for each state one byte off the path of an excluded text."""
-        passed = self._followed[0]
-        own, other = self._dfa, self._most._dfa
+        passed = self._on_paths[0]
+        own, other = self._dfa, self._base._dfa
         of_each = np.unique(own.byte_classes, return_index=True)[1]  # one byte of each class
         targets = own.transitions[[*passed]].ravel()
         others = other.transitions[[*passed.values()]][:, other.byte_classes[of_each]].ravel()
         pairs = np.unique(targets[targets >= 0].astype(np.int64) * len(other) + others[targets >= 0])
-        states, alike = (each.tolist() for each in np.divmod(pairs, len(other)))
-        return dict(zip(states[::-1], alike[::-1], strict=True))
+        states, base_states = (each.tolist() for each in np.divmod(pairs, len(other)))
+        return dict(zip(states[::-1], base_states[::-1], strict=True))
 
     @cached_property
-    def _followed(self) -> tuple[dict[int, int], dict[int, dict[bytes, None]]]:
+    def _on_paths(self) -> tuple[dict[int, int], dict[int, dict[bytes, None]]]:
         """For each state on the path of an excluded text: the base's state, and the rests of the texts there."""
-        (own, width, classes), (other, width_of_other, classes_of_other) = _flat(self._dfa), _flat(self._most._dfa)
-        alike: dict[int, int] = {}
+        (own, width, classes), (other, width_of_other, classes_of_other) = _flat(self._dfa), _flat(self._base._dfa)
+        base_states: dict[int, int] = {}
         rests: dict[int, dict[bytes, None]] = {}
-        for text in self._without:
+        for text in self._excluded:
             state = there = 0
             for place, byte in enumerate(text):
-                alike[state] = there
+                base_states[state] = there
                 rests.setdefault(state, {})[text[place:]] = None
                 state = own[state * width + classes[byte]]
                 there = other[there * width_of_other + classes_of_other[byte]]
                 if state < 0:
                     break
-        return alike, rests
+        return base_states, rests
 
 
 def _flat(dfa: Dfa) -> tuple[memoryview, int, bytes]:
@@ -241,17 +241,17 @@ def _leaves(vocabulary: Vocabulary) -> dict[tuple[bytes, bytes], LeafMasks]:
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
     """Return the masks of a leaf, one object for equal automata; for ``goal`` see ``LeafMasks``."""
-    most = None
-    if goal is None and isinstance(leaf, Leaf) and leaf.most is not None:
-        most = leaf_masks(Leaf(leaf.most), vocabulary, None)
+    base = None
+    if goal is None and isinstance(leaf, Leaf) and leaf.base is not None:
+        base = leaf_masks(Leaf(leaf.base), vocabulary, None)
     key = leaf.dfa.digest, b"" if goal is None else goal.tobytes()
     with _lock:
         kept = _leaves(vocabulary)
         found = kept.pop(key, None)
         if found is None:
             found = LeafMasks(leaf.dfa, vocabulary, goal)
-            if most is not None and isinstance(leaf, Leaf):
-                found = LeafMasksBut(leaf, vocabulary, most)
+            if base is not None and isinstance(leaf, Leaf):
+                found = DerivedLeafMasks(leaf, vocabulary, base)
             if len(kept) == _LEAVES:
                 del kept[next(iter(kept))]
         kept[key] = found  # as the most recently used
@@ -294,27 +294,27 @@ def _list_exits(
     return count
 
 
-_NOTHING_BEHIND = Behind(np.empty(0, dtype=np.int32), np.zeros(256, dtype=np.int64))
+_NO_CHILDREN = WalkNodes(np.empty(0, dtype=np.int32), np.zeros(256, dtype=np.int64))
 
 
-def behind(exits: Int32, trie: TokenTrie) -> Behind:
+def children_of(exits: Int32, trie: TokenTrie) -> WalkNodes:
     """Return the children of exits."""
     if not exits.size:
-        return _NOTHING_BEHIND
+        return _NO_CHILDREN
     children = np.empty(8 * len(exits) + 64, dtype=np.int32)
     while True:
         groups = np.zeros(257, dtype=np.int64)
         count: int = _list_children(exits, children, groups, trie.bytes, trie.subtree_ends)
         if count <= len(children):
-            return Behind(children[:count].copy(), groups)
+            return WalkNodes(children[:count].copy(), groups)
         children = np.empty(count, dtype=np.int32)
 
 
-def by_byte(nodes: Int32, trie: TokenTrie) -> Behind:
+def by_byte(nodes: Int32, trie: TokenTrie) -> WalkNodes:
     """Order trie nodes by their bytes, for a walk."""
     labels = trie.bytes[nodes]
     order = np.argsort(labels, kind="stable")
-    return Behind(nodes[order], np.searchsorted(labels[order], np.arange(256), side="right").astype(np.int64))
+    return WalkNodes(nodes[order], np.searchsorted(labels[order], np.arange(256), side="right").astype(np.int64))
 
 
 @kernel

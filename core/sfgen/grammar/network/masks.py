@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.grammar.network.distances import FAR, RuleDistances
-from sfgen.grammar.network.leaf_masks import Behind, LeafMasks, LocalMask, behind, leaf_masks
+from sfgen.grammar.network.leaf_masks import LeafMasks, LocalMask, WalkNodes, children_of, leaf_masks
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import narrow, number_of
 from sfgen.grammar.network.rules import CountedText
@@ -32,10 +32,10 @@ from sfgen.grammar.network.walk import (
     FARTHEST,
     FIELDS_OF_COUNTS,
     FRAME_FIELDS,
+    GROUPS,
     MOST_CONFIGURATIONS,
     MOST_MADE,
     NODE_FIELDS,
-    PLACES,
     TOO_MANY,
     walk,
 )
@@ -51,9 +51,9 @@ masks are made by a walk, as those of other rules.
 """
 
 _KEPT_ENDS = 1024
-"""The most configurations whose ``ends_behind`` are cached."""
+"""The most configurations whose ``children_of_ends`` are cached."""
 
-_MOST_PLACES = 4096
+_MOST_GROUPS = 4096
 """The most configurations after tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
@@ -63,10 +63,10 @@ _FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
 """The fields of the two stack nodes without frames, and the number of the first node after them."""
 
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
-_NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+_NO_CONFIGURATIONS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
-class Places(NamedTuple):
+class TokenGroups(NamedTuple):
     """The tokens that a position can read, grouped by the configuration after them.
 
     Attributes:
@@ -103,7 +103,7 @@ class NetworkMasks:
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
         self._masks = KeptMasks[NetworkConfiguration, TokenMask]()
-        self._ends_behind: dict[NetworkConfiguration, Int32] = {}
+        self._children_of_ends: dict[NetworkConfiguration, Int32] = {}
         self._scratch = threading.local()
 
     def of(self, configuration: NetworkConfiguration) -> TokenMask:
@@ -129,14 +129,14 @@ class NetworkMasks:
                 mask.setflags(write=False)
             return TokenMask(mask, local.farthest, local.doubts)
         farthest = local.farthest + node.distance if local.farthest >= 0 else -1
-        if not accepts and not local.behind.nodes.size:
+        if not accepts and not local.exit_children.nodes.size:
             return TokenMask(local.mask, farthest, local.doubts)
         mask = local.mask.copy()
         doubts = [local.doubts]
-        if local.behind.nodes.size:
+        if local.exit_children.nodes.size:
             starts = [NetworkConfiguration(*frame) for frame in node.frames]
             beyond = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
-            counts, doubtful = self._walk(beyond, starts, behind=local.behind)
+            counts, doubtful = self._walk(beyond, starts, nodes=local.exit_children)
             if local.doubtful_exits:
                 mask |= beyond
             farthest = max(farthest, counts[FARTHEST])
@@ -168,7 +168,7 @@ class NetworkMasks:
         exits = self._room().exits
         counts, doubts = self._walk(mask, [NetworkConfiguration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
-        after = behind(exits[: counts[EXITS]], self._vocabulary.trie)
+        after = children_of(exits[: counts[EXITS]], self._vocabulary.trie)
         return LocalMask(mask, after, doubts, counts[FARTHEST], counts[DOUBTFUL_EXITS] > 0)
 
     def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
@@ -178,7 +178,10 @@ class NetworkMasks:
         leaf = network.leaves[first]
         if isinstance(leaf, CountedText):
             mask, exits = distances.registers.counted_mask(masks.counted, leaf, first, state, register)
-            after, farthest = behind(exits, self._vocabulary.trie), self._farthest_end(first, len(leaf.dfa), register)
+            after, farthest = (
+                children_of(exits, self._vocabulary.trie),
+                self._farthest_end(first, len(leaf.dfa), register),
+            )
         else:
             mask, after = masks.local(state - first)
             if first not in self._farthest:
@@ -209,59 +212,59 @@ class NetworkMasks:
 
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
-    def ends_behind(self, configuration: NetworkConfiguration) -> Int32:
+    def children_of_ends(self, configuration: NetworkConfiguration) -> Int32:
         """Return the children of the trie nodes at which the whole text may end inside a token, int32."""
-        nodes = self._ends_behind.get(configuration)
+        nodes = self._children_of_ends.get(configuration)
         if nodes is None:
             state, register, node = configuration
             local = self._local_mask(state, number_of(register))
-            found = [NO_TRIE_NODES if node.frames else local.behind.nodes]
+            found = [NO_TRIE_NODES if node.frames else local.exit_children.nodes]
             starts = [NetworkConfiguration(*frame) for frame in node.frames]
-            if starts and local.behind.nodes.size:
-                found.append(self.read_behind(starts, local.behind)[1])
+            if starts and local.exit_children.nodes.size:
+                found.append(self.read_from(starts, local.exit_children)[1])
             if self._network.accepting[state]:
-                found += [self.ends_behind(each) for each in starts]
-            if len(self._ends_behind) >= _KEPT_ENDS:
-                self._ends_behind.clear()
-            nodes = self._ends_behind[configuration] = np.unique(np.concatenate(found)).astype(np.int32)
+                found += [self.children_of_ends(each) for each in starts]
+            if len(self._children_of_ends) >= _KEPT_ENDS:
+                self._children_of_ends.clear()
+            nodes = self._children_of_ends[configuration] = np.unique(np.concatenate(found)).astype(np.int32)
         return nodes
 
-    def read_behind(self, starts: list[NetworkConfiguration], after: Behind) -> tuple[Mask, Int32]:
-        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
+    def read_from(self, starts: list[NetworkConfiguration], after: WalkNodes) -> tuple[Mask, Int32]:
+        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``children_of_ends`` does."""
         mask, exits = np.zeros(self._words, dtype=np.uint32), self._room().exits
-        counts, _ = self._walk(mask, starts, behind=after, exits=exits)
-        return mask, behind(exits[: counts[EXITS]], self._vocabulary.trie).nodes
+        counts, _ = self._walk(mask, starts, nodes=after, exits=exits)
+        return mask, children_of(exits[: counts[EXITS]], self._vocabulary.trie).nodes
 
     # ---- walking ---------------------------------------------------------------------------------------------------
 
-    def places(self, position: NetworkPosition) -> Places:
+    def groups(self, position: NetworkPosition) -> TokenGroups:
         """Group the readable text tokens by the configuration after them."""
         mask = np.zeros(self._words, dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
-        places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
+        after = np.empty(3 * _MOST_GROUPS, dtype=np.int64)
         loaded = list[Node]()
-        counts, _ = self._walk(mask, list(position), group_of=group_of, places=places, loaded=loaded)
-        triples = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
+        counts, _ = self._walk(mask, list(position), group_of=group_of, after=after, loaded=loaded)
+        triples = after[: 3 * counts[GROUPS]].reshape(-1, 3).tolist()
         configurations = [NetworkConfiguration(state, register, loaded[node]) for state, register, node in triples]
-        return Places(group_of, (None, None, *configurations))
+        return TokenGroups(group_of, (None, None, *configurations))
 
     def _walk(
         self,
         mask: Mask,
         configurations: list[NetworkConfiguration],
         *,
-        behind: Behind | None = None,
+        nodes: WalkNodes | None = None,
         exits: Int32 = NO_TRIE_NODES,
         group_of: NDArray[np.uint16] = _NO_GROUPS,
-        places: NDArray[np.int64] = _NO_PLACES,
+        after: NDArray[np.int64] = _NO_CONFIGURATIONS,
         loaded: list[Node] | None = None,
     ) -> tuple[list[int], Int32]:
         """Walk the trie; return the counts (see ``walk``) and the doubtful tokens."""
         room = self._room()
         first_made = room.load(configurations, loaded, BELOW if exits.size else BOTTOM)
         arguments: tuple[Any, ...] = (
-            *(behind or self._everywhere), len(configurations), first_made,
-            mask, room.doubtful, exits, group_of, places, room.counts,
+            *(nodes or self._everywhere), len(configurations), first_made,
+            mask, room.doubtful, exits, group_of, after, room.counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
         )  # fmt: skip
         status = walk(*arguments)
@@ -287,7 +290,7 @@ class _WalkedTrie(NamedTuple):
     """A trie in the form that ``walk`` reads."""
 
     nodes: Int32  # ``TRIE_FIELDS`` numbers of each node
-    everywhere: Behind  # the nodes of depth 1: a walk from these reads the whole trie
+    everywhere: WalkNodes  # the nodes of depth 1: a walk from these reads the whole trie
 
 
 @kept_while_it_lives
@@ -296,7 +299,7 @@ def _walked(trie: TokenTrie) -> _WalkedTrie:
     columns = trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens
     nodes = np.stack([column.astype(np.int32) for column in columns], axis=1)
     is_first = trie.roots[1:] > trie.roots[:-1]
-    everywhere = Behind(trie.roots[:-1][is_first], np.cumsum(is_first, dtype=np.int64))
+    everywhere = WalkNodes(trie.roots[:-1][is_first], np.cumsum(is_first, dtype=np.int64))
     return _WalkedTrie(nodes.reshape(-1), everywhere)
 
 

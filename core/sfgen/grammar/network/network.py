@@ -2,7 +2,7 @@
 
 All automata are in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
 call is no separate step. A state that calls a rule reads the rule's first byte at once and pushes the return state; if
-the rule begins with another call, several are pushed (see ``_Openings``). Leaves stay automata.
+the rule begins with another call, several are pushed (see ``_WaysThroughCalls``). Leaves stay automata.
 
 A frame of the stack has a return state and a register: the memory of its rule (see ``registers``).
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfgen.automata.by_character import distinct
 from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network.analysis import Analysis
-from sfgen.grammar.network.registers.registers import Joining, RuleRegisters
+from sfgen.grammar.network.registers.registers import RegistersBuilder, RuleRegisters
 from sfgen.grammar.network.rule_automata import RuleAutomaton, automata_of
 from sfgen.grammar.network.rules import CountedText, GrammarRules, GrammarTooLarge, Leaf
 from sfgen.grammar.network.simplify import simplify, without_copies
@@ -117,7 +117,7 @@ class _States:
         self.rule_of = np.zeros(firsts[-1], dtype=np.int32)
         self._size = firsts[-1]
         self._copied = list[int]()
-        self._registers = Joining()
+        self._registers = RegistersBuilder()
         self.calls: dict[int, tuple[CallSite, ...]] = {}
         self.leaves: dict[int, Leaf | CountedText] = {}
         for first, part in zip(firsts, parts, strict=False):
@@ -131,7 +131,7 @@ class _States:
         np.add(rows, np.int32(first), out=rows, where=rows >= 0)
         self.accepting[own] = part.accepting
         self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
-        self._registers.add(first, [self._number_of[name] for name in part.entries], part.remembers)
+        self._registers.add(first, [self._number_of[name] for name in part.entries], part.registers)
         shared = dict[CallSite, tuple[CallSite, ...]]()
         for state, call, target in part.calls:
             site = CallSite(self.entries[call.rule], first + target, call.distinct)
@@ -171,13 +171,15 @@ class _States:
         is_end[is_end] = (self.table[is_end] < 0).all(axis=1)
         return is_end
 
-    def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> Actions:
+    def write_calls(self, needs_no_frame: NDArray[np.bool_]) -> Actions:
         """Write the ways through calls into the table as actions; return the actions."""
-        openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
+        through_calls = _WaysThroughCalls(
+            self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]]
+        )
         places, numbers = dict[tuple[_Way, ...], int](), list[int]()
         states, byte_classes, entries = list[int](), list[int](), list[int]()
         for state in self.calls:
-            for group, ways in openings.of(state):
+            for group, ways in through_calls.of(state):
                 if len(ways) == 1 and not ways[0][1]:
                     continue
                 place = places.setdefault(ways, len(numbers))
@@ -197,7 +199,7 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: in
     states = _States(names, parts)
     states.split_empty()
     is_end = states.ends()
-    actions = states.open_calls(np.zeros_like(is_end) if pushes_all else is_end)
+    actions = states.write_calls(np.zeros_like(is_end) if pushes_all else is_end)
     for array in (states.table, states.accepting, is_end, states.rule_of):
         array.setflags(write=False)
     return Network(
@@ -213,7 +215,7 @@ _Ways = list[tuple[list[int], tuple[_Way, ...]]]
 """Groups of byte classes, and the ways to read each class of a group."""
 
 
-class _Openings:
+class _WaysThroughCalls:
     """Finds the ways to read a byte in states that call rules."""
 
     def __init__(

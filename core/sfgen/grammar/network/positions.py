@@ -17,7 +17,7 @@ from sfgen.errors import TextTooLong
 from sfgen.grammar.network.completion import NetworkCompletion
 from sfgen.grammar.network.distances import FAR, distances_of
 from sfgen.grammar.network.leaf_masks import by_byte
-from sfgen.grammar.network.masks import NetworkMasks, Places
+from sfgen.grammar.network.masks import NetworkMasks, TokenGroups
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.register import number_of
@@ -33,7 +33,7 @@ from sfgen.protocols import Int32, Mask, Tokens
 
 _FEW = 12  # fewer tokens than this are read without a cache of their prefixes
 
-_KEPT_PLACES = 64
+_KEPT_GROUPS = 64
 """The most positions near a limit whose groups of tokens are cached."""
 
 
@@ -59,7 +59,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         self._repeated = RepeatedTexts(network, self.vocabulary, distances)
         # If it is true, distances and cached masks are not exact, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and self._repeated.may_fall_short(trie.single_bytes)
-        self._places: dict[NetworkPosition, Places] = {}
+        self._groups: dict[NetworkPosition, TokenGroups] = {}
         self._lock = threading.Lock()
         if not self.fits(self.reader.start, None):
             raise cannot_be_written()
@@ -112,7 +112,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
 
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
-    def ends_behind(self, position: NetworkPosition) -> Int32:
+    def children_of_ends(self, position: NetworkPosition) -> Int32:
         """Return the children of the trie nodes at which the text may end inside a token.
 
         Distinct texts are not compared.
@@ -123,12 +123,12 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         found = list[Int32]()
         for configuration in position:
             self._mask_of(configuration)
-            found.append(self._masks.ends_behind(self._canonical(configuration)))
+            found.append(self._masks.children_of_ends(self._canonical(configuration)))
         return found[0] if len(found) == 1 else np.unique(np.concatenate(found)).astype(np.int32)
 
-    def read_behind(self, position: NetworkPosition, nodes: Int32) -> tuple[Mask, Int32]:
-        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
-        return self._masks.read_behind(list(position), by_byte(nodes, self.vocabulary.trie))
+    def read_from(self, position: NetworkPosition, nodes: Int32) -> tuple[Mask, Int32]:
+        """Continue to read at some trie nodes; return the tokens there, and the nodes as ``children_of_ends`` does."""
+        return self._masks.read_from(list(position), by_byte(nodes, self.vocabulary.trie))
 
     @property
     def has_distinct(self) -> bool:
@@ -156,37 +156,37 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return farthest <= room and farthest + self._excess(position, farthest) <= room
 
     def _fitting(self, position: NetworkPosition, plain: Mask, room: int) -> Mask:
-        places = self._places_of(position)
+        groups = self._groups_of(position)
         fits = [
             configuration is not None and self.fits((without_text(configuration),), room)  # texts are not compared
-            for configuration in places.configurations
+            for configuration in groups.configurations
         ]
-        alone = self._looked_at_alone(position, places)
+        alone = self._tried_alone(position, groups)
         if not has_texts(position) and all(fits[FIRST_GROUP:]) and not alone.size:
             return plain
-        tokens = np.flatnonzero(np.array(fits)[places.group_of])
+        tokens = np.flatnonzero(np.array(fits)[groups.group_of])
         tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
         fitting = np.append(tokens, self._one_by_one(position, alone, room)).astype(np.int32)
         return packed(fitting, len(self.vocabulary))
 
-    def _places_of(self, position: NetworkPosition) -> Places:
+    def _groups_of(self, position: NetworkPosition) -> TokenGroups:
         """Group the tokens of a position; some results are cached, as positions inside a text share them."""
         key = tuple([NetworkConfiguration(state, number_of(register), node) for state, register, node in position])
-        places = self._places.get(key)
-        if places is None:
-            places = self._masks.places(position)
+        groups = self._groups.get(key)
+        if groups is None:
+            groups = self._masks.groups(position)
             with self._lock:
-                if len(self._places) >= _KEPT_PLACES:
-                    self._places.pop(next(iter(self._places)))
-                self._places[key] = places
-        return places
+                if len(self._groups) >= _KEPT_GROUPS:
+                    self._groups.pop(next(iter(self._groups)))
+                self._groups[key] = groups
+        return groups
 
-    def _looked_at_alone(self, position: NetworkPosition, places: Places) -> Int32:
+    def _tried_alone(self, position: NetworkPosition, groups: TokenGroups) -> Int32:
         """Return the tokens to check one by one: those in no group, and those that may repeat a distinct text."""
-        alone = places.group_of == ALONE
+        alone = groups.group_of == ALONE
         if has_texts(position):
-            alone = self._repeated.looked_at_alone(
-                position, places.group_of, places.configurations,
+            alone = self._repeated.tried_alone(
+                position, groups.group_of, groups.configurations,
                 lambda: self._beginning_of_shortest(position), lambda each: self._completion.later_texts(each),
             )  # fmt: skip
         return np.flatnonzero(alone).astype(np.int32)

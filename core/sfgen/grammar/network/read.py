@@ -19,7 +19,7 @@ from sfgen.grammar.network.stack import FrameStacks, NetworkConfiguration, Netwo
 from sfgen.grammar.network.table import DEAD, Push
 from sfgen.grammar.shell.read import ByteReader
 
-Found = dict[tuple[int, Register], list[Node]]
+ReachedNodes = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
 
 
@@ -73,14 +73,14 @@ class NetworkReader(ByteReader[NetworkPosition]):
         end = len(data)
         reached = list[NetworkConfiguration]()
         for number, configuration in enumerate(position):
-            behind, stop = self._run(configuration, data, place, end)
+            after_run, stop = self._run(configuration, data, place, end)
             if stop < end and number:  # the configurations before have read too far
                 return self._read_plainly(position, data[:stop], place)
             end = stop
-            if behind is not None:
-                reached.append(behind)
+            if after_run is not None:
+                reached.append(after_run)
         if len(reached) > 1 and len({(state, register) for state, register, _ in reached}) < len(reached):
-            return self._together(reached), end
+            return self._joined_by_state(reached), end
         return tuple(reached), end
 
     def _run(
@@ -115,7 +115,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
 
     def _read_byte(self, position: NetworkPosition, byte: int) -> NetworkPosition | None:
         """Return the position after one byte; ``None`` where it is refused."""
-        reached: Found = {}
+        reached: ReachedNodes = {}
         byte_class = self._classes[byte]
         for state, register, node in self.with_returns(position):
             self._step(reached, state, register, node, byte_class, byte)
@@ -123,22 +123,22 @@ class NetworkReader(ByteReader[NetworkPosition]):
             ((state, register), nodes) = next(iter(reached.items()))
             if len(nodes) == 1:
                 return (NetworkConfiguration(state, register, nodes[0]),)
-        return self._of_found(reached) or None
+        return self._position_of(reached) or None
 
     def united(self, positions: Sequence[NetworkPosition]) -> NetworkPosition:
         """Make one position of several, at least one."""
-        return self._together(dict.fromkeys(chain(*positions)))
+        return self._joined_by_state(dict.fromkeys(chain(*positions)))
 
-    def _together(self, configurations: Iterable[NetworkConfiguration]) -> NetworkPosition:
+    def _joined_by_state(self, configurations: Iterable[NetworkConfiguration]) -> NetworkPosition:
         """Join the configurations with the same state and register."""
-        found: Found = {}
+        found: ReachedNodes = {}
         for state, register, node in configurations:
             nodes = found.setdefault((state, register), [])
             if node not in nodes:
                 nodes.append(node)
-        return self._of_found(found)
+        return self._position_of(found)
 
-    def _of_found(self, found: Found) -> NetworkPosition:
+    def _position_of(self, found: ReachedNodes) -> NetworkPosition:
         """Make a position from the nodes of each state and register."""
         return tuple(
             [
@@ -183,7 +183,9 @@ class NetworkReader(ByteReader[NetworkPosition]):
 
     # ---- one byte --------------------------------------------------------------------------------------------------
 
-    def _step(self, reached: Found, state: int, register: Register, node: Node, byte_class: int, byte: int) -> None:
+    def _step(
+        self, reached: ReachedNodes, state: int, register: Register, node: Node, byte_class: int, byte: int
+    ) -> None:
         """Add the configurations after one byte to ``reached``."""
         entry = self._table[state * self._width + byte_class]
         if entry >= 0:
@@ -205,7 +207,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
             below = self.stacks.push(push.state, kept, below, push.is_distinct)
         return below
 
-    def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
+    def _enter(self, reached: ReachedNodes, state: int, register: Register, node: Node, byte: int) -> None:
         """Add the configurations after a step into a state to ``reached``, with returns from rules that end there."""
         after: Register | None = register
         if self._keeps[state] != KEEPS or isinstance(register, bytes):
@@ -213,7 +215,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
         if after is not None:
             self._add(reached, state, after, node)
 
-    def _add(self, reached: Found, state: int, register: Register, node: Node) -> None:
+    def _add(self, reached: ReachedNodes, state: int, register: Register, node: Node) -> None:
         while self._is_end[state] and node.frames:
             backs = self._returns(register, node)
             if len(backs) != 1:

@@ -125,11 +125,11 @@ class _Copies:
         first_of = dict[str, int]()  # the first state of each shared rule
         waiting = [(start, 0, 1)]
         while waiting:
-            name, before, behind = waiting.pop()
+            name, before, after = waiting.pop()
             rule = self._rules[name]
             first = first_of.get(name, states)
             epsilons.append((before, first + rule.entry, 0))
-            epsilons += [(first + state, behind, 0) for state in rule.accepting.tolist()]
+            epsilons += [(first + state, after, 0) for state in rule.accepting.tolist()]
             if first < states:
                 continue
             if name in shared:

@@ -32,7 +32,7 @@ from sfgen.grammar.network.registers.members import (
     scaffold_expression,
     without_members,
 )
-from sfgen.grammar.network.registers.registers import Remembers
+from sfgen.grammar.network.registers.registers import AutomatonRegisters
 from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
@@ -74,7 +74,7 @@ class RuleAutomaton(NamedTuple):
     entries: Mapping[str, int]  # the first state of each rule, by name
     rules: NDArray[np.int32]  # the rule of each state, as its number in ``entries``, int32 ``[states]``
     leaf: Leaf | CountedText | None
-    remembers: Remembers = Remembers()
+    registers: AutomatonRegisters = AutomatonRegisters()
 
 
 def automata_of(grammar: GrammarRules, nullable: Collection[str]) -> list[RuleAutomaton]:
@@ -171,7 +171,9 @@ def _leaf(name: str, leaf: Leaf) -> RuleAutomaton:
 def _counted(name: str, automaton: CountedAutomaton, leaf: CountedText | None) -> RuleAutomaton:
     transitions, byte_classes, accepting, calls, counter = automaton
     rules = np.zeros(len(transitions), dtype=np.int32)
-    return RuleAutomaton(transitions, byte_classes, accepting, calls, {name: 0}, rules, leaf, Remembers(counter))
+    return RuleAutomaton(
+        transitions, byte_classes, accepting, calls, {name: 0}, rules, leaf, AutomatonRegisters(counter)
+    )
 
 
 def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
@@ -182,7 +184,7 @@ def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
     transitions, byte_classes, accepting, sites, names = member_automaton(members, scaffold)
     rules = np.zeros(len(transitions), dtype=np.int32)
     return RuleAutomaton(
-        transitions, byte_classes, accepting, sites, {name: 0}, rules, None, Remembers(names={0: names})
+        transitions, byte_classes, accepting, sites, {name: 0}, rules, None, AutomatonRegisters(names={0: names})
     )
 
 
@@ -348,20 +350,20 @@ class RulesAutomaton:
         nothing, something = self._state(), self._state()
         self._epsilon(start, nothing)
         for member in series.members:
-            next_nothing, next_something, behind = self._state(), self._state(), self._state()
+            next_nothing, next_something, separated = self._state(), self._state(), self._state()
             self._fragment(member.expression, nothing, next_something)
-            self._fragment(series.separator, something, behind)
-            self._fragment(member.expression, behind, next_something)
+            self._fragment(series.separator, something, separated)
+            self._fragment(member.expression, separated, next_something)
             if not member.is_needed:
                 self._epsilon(nothing, next_nothing)
                 self._epsilon(something, next_something)
             nothing, something = next_nothing, next_something
         if series.more is not None:
-            again, behind = self._state(), self._state()
+            again, separated = self._state(), self._state()
             self._epsilon(something, again)
             self._fragment(series.more, nothing, again)
-            self._fragment(series.separator, again, behind)
-            self._fragment(series.more, behind, again)
+            self._fragment(series.separator, again, separated)
+            self._fragment(series.more, separated, again)
             something = again
         self._epsilon(nothing, end)
         self._epsilon(something, end)

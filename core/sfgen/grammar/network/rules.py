@@ -76,8 +76,8 @@ class Leaf:
     dfa: Dfa
     # Where many leaves equal one automaton without a few texts: that automaton and these texts. The leaves share its
     # masks.
-    most: Dfa | None = field(default=None, compare=False)
-    without: tuple[bytes, ...] = field(default=(), compare=False)
+    base: Dfa | None = field(default=None, compare=False)
+    excluded: tuple[bytes, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

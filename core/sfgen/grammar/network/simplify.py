@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sfgen.automata import Dfa
 from sfgen.errors import InternalError, UsageError
-from sfgen.grammar.network.analysis import Analysis, Called, Lengths, calls, components, is_circle, least, parts
+from sfgen.grammar.network.analysis import Analysis, Called, Lengths, calls, components, is_cycle, least, parts
 from sfgen.grammar.network.registers.expressions import RegisterRule, pruned
 from sfgen.grammar.network.rules import (
     EMPTY,
@@ -87,9 +87,9 @@ def without_copies(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
         left = _pruned(rule, lengths) if name in lengths else None
         if left is not None:
             rules[name] = left
-    recursive = [name for circle in analysis.circles for name in circle if name in rules]
+    recursive = [name for cycle in analysis.cycles for name in cycle if name in rules]
     rules |= {name: _without_left_recursion(name, rules[name]) for name in recursive}
-    rules |= _without_circles(rules, recursive, grammar.start, analysis)
+    rules |= _without_cycles(rules, recursive, grammar.start, analysis)
     return GrammarRules(_needed(rules, grammar.start), grammar.start)
 
 
@@ -178,11 +178,11 @@ def _without_left_recursion(name: str, expression: Expression) -> Expression:
     if not rest:
         return _alternation(base)
     first = _alternation(base)
-    behind = [Concatenation(parts) for parts in rest if parts[-1:] != (Call(name),)]
+    after = [Concatenation(parts) for parts in rest if parts[-1:] != (Call(name),)]
     between = [Concatenation(parts[:-1]) for parts in rest if parts[-1:] == (Call(name),)]
     if between:
-        behind.append(Concatenation((_alternation([*between]), first)))
-    return Concatenation((first, Repeat(_alternation([*behind]), 0, None)))
+        after.append(Concatenation((_alternation([*between]), first)))
+    return Concatenation((first, Repeat(_alternation([*after]), 0, None)))
 
 
 def _calls_first(expression: Concatenation, name: str) -> bool:
@@ -192,7 +192,7 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 # ---- left recursion through other rules ------------------------------------------------------------------------------
 
 
-def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysis: Analysis) -> dict[str, Expression]:
+def _without_cycles(rules: Rules, recursive: Sequence[str], start: str, analysis: Analysis) -> dict[str, Expression]:
     """Rewrite the rules that call each other in a cycle before they read anything, and that the start needs.
 
     Each text of such a rule begins with a text that begins with no rule of the cycle. Then, any number of times, there
@@ -200,29 +200,29 @@ def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysi
     """
     leading = {name: _leading(rules[name], analysis.lengths) for name in recursive}
     leading = {name: [rule for rule in called if rule in leading] for name, called in leading.items()}
-    circles = [circle for circle in components(leading) if is_circle(circle, leading)]
-    needed = _needed(rules, start) if circles else {}
+    cycles = [cycle for cycle in components(leading) if is_cycle(cycle, leading)]
+    needed = _needed(rules, start) if cycles else {}
     written = dict[str, Expression]()
-    for circle in circles:
-        if circle[0] not in needed:
+    for cycle in cycles:
+        if cycle[0] not in needed:
             continue
-        divider = _Divider({**rules, **written}, circle, analysis.nullable)
+        divider = _Divider({**rules, **written}, cycle, analysis.nullable)
         try:
-            divided = {name: divider.divided(rules[name]) for name in circle}
+            divided = {name: divider.divided(rules[name]) for name in cycle}
         except _NotDivided:
-            raise LeftRecursion(_way_round(circle[0], leading)) from None
-        written |= {name: _read_onwards(name, divided) for name in _called_whole(divided, rules, start)}
+            raise LeftRecursion(_path_round(cycle[0], leading)) from None
+        written |= {name: _machine_of(name, divided) for name in _rules_to_keep(divided, rules, start)}
     return written
 
 
-def _called_whole(circle: Mapping[str, _Divided], rules: Rules, start: str) -> list[str]:
+def _rules_to_keep(cycle: Mapping[str, _Divided], rules: Rules, start: str) -> list[str]:
     """List the rules of a cycle that are called elsewhere than at the beginning of its rules: only these are kept."""
-    expressions = [rule for name, rule in rules.items() if name not in circle]
-    for heads, others, _ in circle.values():
+    expressions = [rule for name, rule in rules.items() if name not in cycle]
+    for heads, others, _ in cycle.values():
         expressions += others
-        expressions += [behind for _, behind in heads]
+        expressions += [after for _, after in heads]
     called = {start, *(call.rule for expression in expressions for call in calls(expression))}
-    return [name for name in circle if name in called]
+    return [name for name in cycle if name in called]
 
 
 def _leading(expression: Expression, lengths: Lengths) -> list[str]:
@@ -265,7 +265,7 @@ def _leading_of_row(items: Sequence[Expression], lengths: Lengths) -> list[str]:
     return found
 
 
-def _way_round(first: str, leading: Called) -> list[str]:
+def _path_round(first: str, leading: Called) -> list[str]:
     """Return the shortest path of calls from a rule to itself on which nothing is read."""
     ways, seen = [[first]], set[str]()
     for way in ways:
@@ -293,13 +293,13 @@ class _Divided(NamedTuple):
 class _Divider:
     """Divides the texts of expressions by the rules of a cycle with which they begin."""
 
-    def __init__(self, rules: Rules, circle: Iterable[str], nullable: Collection[str]) -> None:
-        self._rules, self._circle, self._nullable = rules, frozenset(circle), nullable
+    def __init__(self, rules: Rules, cycle: Iterable[str], nullable: Collection[str]) -> None:
+        self._rules, self._cycle, self._nullable = rules, frozenset(cycle), nullable
 
     def divided(self, expression: Expression) -> _Divided:
         """Divide an expression."""
         match expression:
-            case Call(rule) if rule in self._circle:
+            case Call(rule) if rule in self._cycle:
                 return _Divided([(rule, EMPTY)], [], rule in self._nullable)
             case Call(rule) if rule in self._nullable:
                 return _Divided([], self.divided(self._rules[rule]).others, True)  # it begins with no rule of the cycle
@@ -348,8 +348,8 @@ class _Divider:
         for state in reached:
             for step in () if state is None else machine.states[state]:
                 begin = self.divided(step.expression)
-                behind = _followed(begin, EMPTY if step.target is None else _begun_at(machine, step.target))
-                heads, others = heads + behind.heads, others + behind.others
+                after = _followed(begin, EMPTY if step.target is None else _begun_at(machine, step.target))
+                heads, others = heads + after.heads, others + after.others
                 if len(heads) + len(others) > _MOST_BEGINNINGS:
                     raise _NotDivided
                 if begin.has_empty and step.target not in reached:
@@ -397,7 +397,7 @@ def _more(series: Series) -> list[Expression]:
 
 def _followed(first: _Divided, rest: Expression) -> _Divided:
     """Append an expression to the nonempty texts of a divided one."""
-    heads = [(rule, _joined(behind, rest)) for rule, behind in first.heads]
+    heads = [(rule, _joined(after, rest)) for rule, after in first.heads]
     return _Divided(heads, [_joined(other, rest) for other in first.others], False)
 
 
@@ -407,18 +407,18 @@ def _joined(first: Expression, second: Expression) -> Expression:
     return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
 
-def _read_onwards(name: str, circle: Mapping[str, _Divided]) -> Expression:
+def _machine_of(name: str, cycle: Mapping[str, _Divided]) -> Expression:
     """Write a rule of a cycle as an automaton, with a state for each rule of which a text was read."""
-    states = {rule: number for number, rule in enumerate(circle, 1)}
+    states = {rule: number for number, rule in enumerate(cycle, 1)}
     steps: list[list[Step]] = [[] for _ in range(len(states) + 1)]
-    for rule, (heads, others, _) in circle.items():
+    for rule, (heads, others, _) in cycle.items():
         steps[0] += [Step(other, states[rule]) for other in others]
-        for before, behind in heads:
-            if before != rule or behind != EMPTY:
-                steps[states[before]].append(Step(behind, states[rule]))
+        for before, after in heads:
+            if before != rule or after != EMPTY:
+                steps[states[before]].append(Step(after, states[rule]))
     steps[states[name]].append(Step(EMPTY, None))
     machine = StateMachine(tuple(map(tuple, steps)))
-    return Alternation((EMPTY, machine)) if circle[name].has_empty else machine
+    return Alternation((EMPTY, machine)) if cycle[name].has_empty else machine
 
 
 def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:

@@ -27,19 +27,21 @@ class Node:
         distance: The fewest bytes from the return to the end of the text.
         is_distinct: Whether a distinct call entered the rule above, so that its register is the text read so far.
         depth: The number of frames below, along the first frame of each node.
-        remembers: The most texts in a register below.
+        most_texts: The most texts in a register below.
         canonical: The node with canonical registers; see ``FrameStacks.canonical_register``.
         shortest: A shortest text from the return to the end; ``None`` until it is found.
     """
 
-    __slots__ = ("_texts", "canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
+    __slots__ = ("_texts", "canonical", "depth", "distance", "frames", "is_distinct", "most_texts", "shortest")
 
     def __init__(self, frames: tuple[Frame, ...], distance: int, is_distinct: bool) -> None:
         self.frames = frames
         self.distance = distance
         self.is_distinct = is_distinct
         self.depth: int = frames[0].below.depth + 1 if frames else 0
-        self.remembers: int = max((max(frame.below.remembers, texts_in(frame.register)) for frame in frames), default=0)
+        self.most_texts: int = max(
+            (max(frame.below.most_texts, texts_in(frame.register)) for frame in frames), default=0
+        )
         self.canonical: Node = self
         self.shortest: Shortest | None = None
         self._texts: frozenset[bytes] | None = None

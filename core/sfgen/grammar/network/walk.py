@@ -51,7 +51,7 @@ FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
 BOTTOM, BELOW = 0, 1
 """The stack nodes without frames."""
 
-EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
+EXITS, FARTHEST, GROUPS, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
 """The counts of a walk: exits; the greatest distance from the end after a token, in bytes; different configurations
 after tokens; doubtful tokens; exits after a whole text of a distinct call.
@@ -69,7 +69,7 @@ MOST_MADE = 1 << 12
 TOO_MANY = -1
 """Returned by a walk with too many configurations."""
 
-OTHERWISE = -2
+NOT_PLAIN = -2
 """Returned by ``_step_plainly`` for any step that is not plain."""
 
 LEAVES_DISTINCT = 2
@@ -82,8 +82,8 @@ TRIE_FIELDS = 4
 
 @kernel
 def walk(
-    behind: Int32s, groups: Int64s, starts: Int, loaded: Int,
-    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, positions: Int64sOut,
+    start_nodes: Int32s, byte_ends: Int64s, starts: Int, loaded: Int,
+    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, after: Int64sOut,
     counts: Int64sOut,
     table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, members: Int64s,
     actions: Int32s,
@@ -91,16 +91,16 @@ def walk(
     trie: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens that the start configurations can read to ``mask``; return 0, or ``TOO_MANY``."""
-    # behind: The trie nodes whose subtrees are walked, ordered by byte.
-    # groups: The end of the nodes of each byte in ``behind``, int64 ``[256]``.
+    # start_nodes: The trie nodes whose subtrees are walked, ordered by byte.
+    # byte_ends: The end of the nodes of each byte in ``start_nodes``, int64 ``[256]``.
     # starts: The number of configurations in ``sets`` at the beginning.
     # loaded: The number of the first made stack node; nodes and frames with smaller numbers are loaded.
     # mask: out; the tokens, uint32 ``[words]``; of tokens with equal bytes only one.
     # doubts: out; the doubtful tokens, such as those that contain a whole text of a distinct call, uint32 ``[words]``.
     # exits: out; the exits.
-    # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number in ``positions`` of
+    # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number in ``after`` of
     #   the configuration after it. All zero at the beginning; empty if not wanted.
-    # positions: out; the configurations after tokens: state, register and node. A token is ``ALONE`` if it leads to
+    # after: out; the configurations after tokens: state, register and node. A token is ``ALONE`` if it leads to
     #   several configurations or to a made stack node, or contains a whole text of a distinct call.
     # counts: out; ``FIELDS_OF_COUNTS`` numbers; ``FARTHEST`` is -1 without tokens.
     # table, actions: See ``Network.flat``.
@@ -121,12 +121,12 @@ def walk(
     refused = np.int64(-1)  # the last byte class that no start configuration can read
     end = np.int64(0)
     for byte in range(256):
-        span, end = end, groups[byte]
+        span, end = end, byte_ends[byte]
         if np.int64(classes[byte]) == refused:
             continue
         is_read = False  # whether the set after this byte is known
         while span < end:
-            node = np.int64(behind[span])
+            node = np.int64(start_nodes[span])
             span += 1
             stop, base = np.int64(trie[TRIE_FIELDS * node + SUBTREE_END]), trie[TRIE_FIELDS * node + DEPTH] - 1
             while node < stop:
@@ -136,7 +136,7 @@ def walk(
                     before = 4 * (depth - 1)
                     byte_class = np.int64(classes[trie[at + BYTE]])
                     top = _step_plainly(before, byte_class, marks, table, width, facts, nodes, frames, sets)
-                    if top == OTHERWISE:
+                    if top == NOT_PLAIN:
                         top = _step_all(
                             marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, byte_class,
                             marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
@@ -165,7 +165,7 @@ def walk(
                     if group_of.size > 0 and distance < FAR:
                         group = np.int64(ALONE)
                         if marks[4 * depth + 3] == 0 and not is_unsure(sets[3 * marks[4 * depth]], facts, members):
-                            group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
+                            group = _group(marks[4 * depth], top, loaded, after, counts, sets)
                         for position in range(token_starts[node], token_starts[node + 1]):
                             group_of[token_ids[position]] = group
                     if distance < FAR:
@@ -227,20 +227,20 @@ def _leaves(position: Int, top: Int, facts: Int32s, nodes: Int64s, frames: Int64
 
 
 @part
-def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
+def _group(begin: Int, top: Int, loaded: Int, after: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
     """Return the group of a token by its set of configurations; recent configurations are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
-    for back in range(counts[PLACES]):
-        position = 3 * (counts[PLACES] - 1 - back)
-        if positions[position] == state and positions[position + 1] == register and positions[position + 2] == below:
+    for back in range(counts[GROUPS]):
+        position = 3 * (counts[GROUPS] - 1 - back)
+        if after[position] == state and after[position + 1] == register and after[position + 2] == below:
             return position // 3 + FIRST_GROUP
-    position = 3 * counts[PLACES]
-    if position + 3 > positions.size:
+    position = 3 * counts[GROUPS]
+    if position + 3 > after.size:
         return np.int64(ALONE)
-    positions[position], positions[position + 1], positions[position + 2] = state, register, below
-    counts[PLACES] += 1
+    after[position], after[position + 1], after[position + 2] = state, register, below
+    counts[GROUPS] += 1
     return position // 3 + FIRST_GROUP
 
 
@@ -253,33 +253,33 @@ def _step_plainly(
     # before: The offset in ``marks`` of the depth before the byte.
     # byte_class: The class of the byte.
     # marks, table, width, facts, nodes, frames, sets: See ``walk``.
-    # Returns as ``_step_all`` does, or ``OTHERWISE``.
+    # Returns as ``_step_all`` does, or ``NOT_PLAIN``.
     begin, end = marks[before], marks[before + 1]
     if end != begin + 1:
-        return np.int64(OTHERWISE)
+        return np.int64(NOT_PLAIN)
     state, node = sets[3 * begin], sets[3 * begin + 2]
     frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
     has_frames = frame >= 0
     if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # the byte must not be read after the rule
         if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
-            return np.int64(OTHERWISE)
+            return np.int64(NOT_PLAIN)
         back = frames[FRAME_FIELDS * frame + FRAME_STATE]
         if table[back * width + byte_class] != -1 or facts[FACTS * back + ACCEPTS] != 0:
-            return np.int64(OTHERWISE)
+            return np.int64(NOT_PLAIN)
     top, entry = np.int64(end), np.int64(table[state * width + byte_class])
     if entry >= 0:
         if not keeps_register(entry, facts):
-            return np.int64(OTHERWISE)
+            return np.int64(NOT_PLAIN)
         if has_frames and facts[FACTS * entry + IS_END] != 0:
-            return np.int64(OTHERWISE)
+            return np.int64(NOT_PLAIN)
         if 3 * top + 3 > sets.size:
-            return np.int64(OTHERWISE)
+            return np.int64(NOT_PLAIN)
         sets[3 * top] = entry
         sets[3 * top + 1] = sets[3 * begin + 1]
         sets[3 * top + 2] = node
         top += 1
     elif entry != -1:
-        return np.int64(OTHERWISE)
+        return np.int64(NOT_PLAIN)
     for number in range(4):
         marks[before + 4 + number] = marks[before + number]
     marks[before + 4] = end

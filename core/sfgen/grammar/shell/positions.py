@@ -103,9 +103,9 @@ class Positions(ABC, Generic[Configuration]):
         try:
             return self._known[position]
         except KeyError:
-            return self._made(position)
+            return self._make(position)
 
-    def _made(self, position: tuple[Configuration, ...]) -> Mask:
+    def _make(self, position: tuple[Configuration, ...]) -> Mask:
         """Make the mask of a position."""
         try:
             mask = self._joined(position)

@@ -386,7 +386,7 @@ class SpelledReading(TextReading[Position]):
         self._unknown = [code for symbol, code in symbols.codes.items() if symbol not in named]
         self._here: Position | None = reader.start  # ``None``: inside of names only
         self._open: list[tuple[bytes, Position]] = []  # the rest of each open name, and the position after it
-        self._behind: list[Position] = []  # the positions after symbols without a name, which may end anywhere
+        self._after_unnamed: list[Position] = []  # the positions after symbols without a name, which may end anywhere
 
     def read(self, character: str) -> bool:
         """Read a character; return whether it is allowed here."""
@@ -400,14 +400,14 @@ class SpelledReading(TextReading[Position]):
             after = None if byte in _CODES else reader.read(here, bytes([byte]))
             found += [] if after is None else [after]
             ways = [(name, reader.read(here, code)) for name, code in self._names]
-            opened = [*opened, *((name, behind) for name, behind in ways if behind is not None)]
-            begun = [behind for code in self._unknown if (behind := reader.read(here, code)) is not None]
+            opened = [*opened, *((name, after_name) for name, after_name in ways if after_name is not None)]
+            begun = [after_name for code in self._unknown if (after_name := reader.read(here, code)) is not None]
             if begun:
-                self._behind = [reader.united([*self._behind, *begun])]
-        opened = [(rest[1:], behind) for rest, behind in opened if rest[0] == byte]
-        self._open = [(rest, behind) for rest, behind in opened if rest]
-        found += [behind for rest, behind in opened if not rest]
-        found += self._behind
+                self._after_unnamed = [reader.united([*self._after_unnamed, *begun])]
+        opened = [(rest[1:], after_name) for rest, after_name in opened if rest[0] == byte]
+        self._open = [(rest, after_name) for rest, after_name in opened if rest]
+        found += [after_name for rest, after_name in opened if not rest]
+        found += self._after_unnamed
         self._here = reader.united(found) if found else None
         if self._here is not None:
             self.position = self._here

@@ -176,7 +176,7 @@ class ExtraRules:
 def texts_of(leaves: Sequence[Leaf]) -> int | None:
     """Count the texts that leaves have together."""
     # The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless. All strings but a few are endless.
-    texts = [None if leaf.most is not None else completions(leaf.dfa).get(0) for leaf in leaves]
+    texts = [None if leaf.base is not None else completions(leaf.dfa).get(0) for leaf in leaves]
     total = sum(count for count in texts if count is not None)
     return None if None in texts or total > MAX_COPIES else total
 

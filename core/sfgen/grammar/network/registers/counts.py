@@ -262,7 +262,7 @@ class CountRegisters:
         missing: NDArray[np.int64] = self.unit * self.needs
         return missing
 
-    def missing_behind(self) -> NDArray[np.int64]:
+    def missing_after_step(self) -> NDArray[np.int64]:
         """Return the same after a first step into each state; ``FAR`` where the step is refused."""
         kinds, owes, minimum, maximum = self._counters
         counts, closes = kinds == COUNTS, kinds == CLOSES

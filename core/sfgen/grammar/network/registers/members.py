@@ -104,7 +104,7 @@ class Scaffold:
             to_name, to_value, to_end = (
                 self._bytes_to(ends, before) for ends in (self.names, self.values, self.accepting)
             )
-            found = ScaffoldDistances(to_name, to_value, to_end, *self._members_behind(before))
+            found = ScaffoldDistances(to_name, to_value, to_end, *self._members_after(before))
             self._known[key] = found
         return found
 
@@ -117,7 +117,7 @@ class Scaffold:
             queue += new
         return np.array([lengths.get(state, FAR) for state in range(self.size)], dtype=np.int64)
 
-    def _members_behind(self, before: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _members_after(self, before: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the fewest and the most members that begin after each state."""
         ways = [[(source, 0) for source in sources] for sources in before]
         for calls, begins in ((self.names, 1), (self.values, 0)):
@@ -288,7 +288,7 @@ class _Writer:
             self._edges += [(first + source if source >= 0 else root, byte, first + target)
                             for root in (roots if source < 0 else (0,))]  # fmt: skip
         steps = self._scaffold.steps[start]
-        behind = self._scaffold.values.get(start)  # the state after the value, if name and value are adjacent
+        after_value = self._scaffold.values.get(start)  # the state after the value, if name and value are adjacent
         for state, (depth, low, high, number) in enumerate(nodes, first):
             if number < 0:
                 self._columns.append((start, NO_VALUE, depth, low, high, -1))
@@ -296,8 +296,8 @@ class _Writer:
             value = self._value_of[number]
             self._columns.append((start, value, 0, 0, 0, number))
             self._edges += [(state, byte, copies[value][target]) for byte, target in steps]
-            if behind is not None:
-                self._calls.append((state, self._called[value], kept[behind]))
+            if after_value is not None:
+                self._calls.append((state, self._called[value], kept[after_value]))
 
     def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the transitions and the byte classes."""

@@ -63,14 +63,14 @@ class MemberDistances:
         self._colon = int(self._scaffold.to_value[list(names.scaffold.names.values())].min(initial=FAR))
         self._is_unbounded = not self._scaffold.lacks.any() and bool((self._scaffold.room >= ENDLESS).all())
         lacks_bytes = not usable.all()
-        self.clear = tuple([_behind_last(name, usable) if lacks_bytes else 0 for name in names.written])
+        self.writable_from = tuple([_after_last_unusable(name, usable) if lacks_bytes else 0 for name in names.written])
         """For each name the number of bytes after which all its bytes are usable."""
         # The entries of the values, by number, then those of the names of other members; empty if there are none.
         values = [table.calls[names.first + site][0].entry for site in names.value_sites]
         others = [site.entry for site in table.calls.get(names.first + names.name_site, ())]
         self._called, self._count = np.array(values + others, dtype=np.intp), len(values)
-        behind = np.unique(table.table[names.first])
-        self.openings: tuple[int, ...] = (names.first, *behind[behind >= 0].tolist())
+        after_byte = np.unique(table.table[names.first])
+        self.first_states: tuple[int, ...] = (names.first, *after_byte[after_byte >= 0].tolist())
         """The first state, and the states after the first byte."""
         self._lengths: bytes | None = None
         self.values: tuple[int, ...] = ()
@@ -83,7 +83,7 @@ class MemberDistances:
         self.adds_up = False
         """Whether costs of members add up: any number of members may follow, and all required ones can."""
         self._known: dict[tuple[int, int], int] = {}
-        self._behind_known: dict[tuple[int, int, int], int] = {}
+        self._after_member_known: dict[tuple[int, int, int], int] = {}
 
     def update(self, whole: NDArray[np.int64]) -> None:
         """Update the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
@@ -92,14 +92,16 @@ class MemberDistances:
             return
         self._lengths = lengths.tobytes()
         self._known.clear()
-        self._behind_known.clear()
+        self._after_member_known.clear()
         names, count = self.names, self._count
         self.values = (*lengths[:count].tolist(),) or (FAR,) * len(names.value_of)  # FAR where no member may be
         after_names = [self._colon + self.values[value] for value in names.value_of]
         self.costs = tuple([len(name) + after for name, after in zip(names.written, after_names, strict=False)])
         others = zip(lengths[count:].tolist(), after_names[names.size :], strict=False)
         self.other = min((name + after for name, after in others), default=FAR)
-        prices = [FAR if clear else self._separator + cost for cost, clear in zip(self.costs, self.clear, strict=True)]
+        prices = [
+            FAR if start else self._separator + cost for cost, start in zip(self.costs, self.writable_from, strict=True)
+        ]
         optional = [name for name in range(names.size) if not names.needed >> name & 1]
         self.prices = _Prices(
             tuple(prices), tuple(sorted(optional, key=prices.__getitem__)), self._separator + self.other, self._close
@@ -112,7 +114,7 @@ class MemberDistances:
         """The states of the rule."""
         return range(self.names.first, self.names.first + len(self.names.columns))
 
-    def leads_on(self, state: int) -> int:
+    def sufficient_names(self, state: int) -> int:
         """Return names, one bit each, of which any that is not taken gives a way from a state to the end.
 
         The result is -1 if there is a way whatever names are taken, and 0 if only ``of`` can decide.
@@ -127,7 +129,9 @@ class MemberDistances:
         if not depth and self.other < FAR:
             return -1
         return sum(
-            1 << name for name in self.names.order[low:high] if self.clear[name] <= depth and self.costs[name] < FAR
+            1 << name
+            for name in self.names.order[low:high]
+            if self.writable_from[name] <= depth and self.costs[name] < FAR
         )
 
     def of(self, state: int, taken: int) -> int:
@@ -146,7 +150,7 @@ class MemberDistances:
         lacks, room = scaffold.lacks.item(origin), scaffold.room.item(origin)
         if value != NO_VALUE:
             length = 0 if value == ENDED else scaffold.to_value.item(origin) + self.values[value]
-            return length + self._behind(taken, lacks, room)
+            return length + self._after_member(taken, lacks, room)
         least, before = FAR, -depth
         if not depth:  # no name has begun
             before = scaffold.to_name.item(origin)
@@ -154,26 +158,26 @@ class MemberDistances:
                 least = scaffold.to_end.item(origin)
             lacks, room = max(0, lacks - 1), room - 1
             if self.other < FAR and before < FAR:
-                least = min(least, before + self.other + self._behind(taken, lacks, room))
+                least = min(least, before + self.other + self._after_member(taken, lacks, room))
         names = self.names.order[low:high] if before < FAR else ()
         if self.adds_up:  # a required member that is read now need not be paid for later
             saved, needed = self.prices.names, self.names.needed
             costs = [self.costs[name] - (saved[name] if needed >> name & 1 else 0) for name in names
-                     if not taken >> name & 1 and self.clear[name] <= depth]  # fmt: skip
-            return min(least, before + min(costs) + self._behind(taken, lacks, room)) if costs else least
+                     if not taken >> name & 1 and self.writable_from[name] <= depth]  # fmt: skip
+            return min(least, before + min(costs) + self._after_member(taken, lacks, room)) if costs else least
         for name in names:
-            if not taken >> name & 1 and self.clear[name] <= depth:
-                least = min(least, before + self.costs[name] + self._behind(taken | 1 << name, lacks, room))
+            if not taken >> name & 1 and self.writable_from[name] <= depth:
+                least = min(least, before + self.costs[name] + self._after_member(taken | 1 << name, lacks, room))
         return least
 
-    def _behind(self, taken: int, lacks: int, room: int) -> int:
+    def _after_member(self, taken: int, lacks: int, room: int) -> int:
         """Return the fewest bytes after the end of a member; cached, as many states share them."""
         key = taken, lacks, room
-        total = self._behind_known.get(key)
+        total = self._after_member_known.get(key)
         if total is None:
-            if len(self._behind_known) > _KEPT:
-                self._behind_known.clear()
-            total = self._behind_known[key] = self._added_up(taken, lacks, room)
+            if len(self._after_member_known) > _KEPT:
+                self._after_member_known.clear()
+            total = self._after_member_known[key] = self._added_up(taken, lacks, room)
         return total
 
     def _added_up(self, taken: int, lacks: int, room: int) -> int:
@@ -209,7 +213,7 @@ class MemberDistances:
         choices = at + len(rule)
         for name in names.order:
             cost = self.costs[name]
-            rule += [min(name, NARROW), max(cost, longest) if name >= NARROW else cost, self.clear[name]]
+            rule += [min(name, NARROW), max(cost, longest) if name >= NARROW else cost, self.writable_from[name]]
         origin, value, depth, low, high, takes = names.columns.T.astype(np.int64)
         begun, without = depth > 0, value == NO_VALUE
         tail = np.where(without, -1, scaffold.to_value[origin] + np.array([*self.values, 0, 0])[value])
@@ -231,7 +235,7 @@ class MemberDistances:
         return np.array(rule, dtype=np.int64), states
 
 
-def _behind_last(name: bytes, usable: NDArray[np.bool_]) -> int:
+def _after_last_unusable(name: bytes, usable: NDArray[np.bool_]) -> int:
     """Return the number of bytes of a name up to the last unusable one; 0 if all are usable."""
     return max((place for place, byte in enumerate(name, 1) if not usable[byte]), default=0)
 
@@ -254,7 +258,7 @@ class NameRegisters:
         self.members: Mapping[int, MemberDistances] = members
         self.states = np.array([*self.members], dtype=np.intp)
         self._takes = {state: number for names in names_in.values() for state, number in names.takes.items()}
-        self._leads_on: dict[int, int] = {}
+        self._sufficient_names: dict[int, int] = {}
 
     def keeps(self) -> NDArray[np.bool_]:
         """Return the states into which a step completes no name."""
@@ -283,17 +287,17 @@ class NameRegisters:
 
     def is_open(self, state: int, taken: int) -> bool:
         """Return whether there is a way from a state to the end of its rule."""
-        leads_on = self._leads_on.get(state)
-        if leads_on is None:
-            leads_on = self._leads_on[state] = self.members[state].leads_on(state)
-        return leads_on & ~taken != 0 or self.members[state].of(state, taken) < FAR
+        sufficient_names = self._sufficient_names.get(state)
+        if sufficient_names is None:
+            sufficient_names = self._sufficient_names[state] = self.members[state].sufficient_names(state)
+        return sufficient_names & ~taken != 0 or self.members[state].of(state, taken) < FAR
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
         """Lower the distances of first states to the current costs of members; return whether one was lowered."""
         is_new, whole = False, base + missing
         for each in self._distances:
             each.update(whole)
-            for state in each.openings:
+            for state in each.first_states:
                 length = each.of(state, 0)
                 is_new = is_new or length < base[state]
                 base[state] = min(base[state], length)
@@ -370,7 +374,7 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     rule, tail = numbers[at + MEMBER_RULE], numbers[at + MEMBER_TAIL]
     lacks, room = numbers[at + MEMBER_LACKS], numbers[at + MEMBER_ROOM]
     if tail >= 0:
-        return tail + _behind(rule, taken, lacks, room, numbers)
+        return tail + _after_member(rule, taken, lacks, room, numbers)
     least = np.int64(FAR)
     if lacks == 0 and numbers[rule + RULE_NEEDED] & ~taken == 0:
         least = numbers[at + MEMBER_CLOSE]
@@ -382,21 +386,21 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
         if (taken >> name) & 1 != 0 or numbers[choice + 2] > depth:
             continue
         if not adds_up:
-            least = min(least, before + cost + _behind(rule, taken | np.int64(1) << name, lacks, room, numbers))
+            least = min(least, before + cost + _after_member(rule, taken | np.int64(1) << name, lacks, room, numbers))
         elif (numbers[rule + RULE_NEEDED] >> name) & 1 != 0:
             cheapest = min(cheapest, cost - numbers[rule + RULE_NAMES + name])
         else:
             cheapest = min(cheapest, cost)
     if cheapest < FAR:
-        least = min(least, before + cheapest + _behind(rule, taken, lacks, room, numbers))
+        least = min(least, before + cheapest + _after_member(rule, taken, lacks, room, numbers))
     if numbers[at + MEMBER_OTHER] < FAR:
-        least = min(least, numbers[at + MEMBER_OTHER] + _behind(rule, taken, lacks, room, numbers))
+        least = min(least, numbers[at + MEMBER_OTHER] + _after_member(rule, taken, lacks, room, numbers))
     return least
 
 
 @part
-def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
-    """Return the fewest bytes after the end of a member; see ``MemberDistances._behind``."""
+def _after_member(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
+    """Return the fewest bytes after the end of a member; see ``MemberDistances._after_member``."""
     missing = numbers[rule + RULE_NEEDED] & ~taken
     total = numbers[rule + RULE_CLOSE]
     prices = rule + RULE_NAMES

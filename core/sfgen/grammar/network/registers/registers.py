@@ -1,8 +1,8 @@
 """The registers of a network: each state has one kind of register, and each call is passed to that kind.
 
-``Remembers`` describes the registers of the rules of one automaton, ``RuleRegisters`` those of a network. ``Registers``
-are those of a network over the usable bytes, with the distances. The kernels at the end do the same in a walk of the
-trie.
+``AutomatonRegisters`` describes the registers of the rules of one automaton, ``RuleRegisters`` those of a network.
+``Registers`` are those of a network over the usable bytes, with the distances. The kernels at the end do the same in a
+walk of the trie.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _COUNT, _NAMES = 1, 2
 """The kind of the number in a state's register; 0 if it has none."""
 
 
-class Remembers(NamedTuple):
+class AutomatonRegisters(NamedTuple):
     """The registers of the rules of one automaton."""
 
     counter: Counter | None = None  # of the only rule
@@ -84,18 +84,18 @@ class RuleRegisters(NamedTuple):
         return any(names.size > NARROW for names in self.names_in.values())
 
 
-class Joining:
+class RegistersBuilder:
     """Joins the registers of the rules of several automata."""
 
     def __init__(self) -> None:
         self._counters = dict[int, Counter]()
         self._names_in = dict[int, Names]()
 
-    def add(self, first: int, rules: Sequence[int], remembers: Remembers) -> None:
+    def add(self, first: int, rules: Sequence[int], registers: AutomatonRegisters) -> None:
         """Add the registers of an automaton, whose first state and rules have these numbers in the network."""
-        if remembers.counter is not None:
-            self._counters[first] = remembers.counter
-        for number, names in remembers.names.items():
+        if registers.counter is not None:
+            self._counters[first] = registers.counter
+        for number, names in registers.names.items():
             self._names_in[rules[number]] = names.moved(first)
 
     def joined(
@@ -116,7 +116,7 @@ class ForKernels(NamedTuple):
 
 
 class Registers:
-    """The registers of a network over the usable bytes, made by ``OpenRegisters``. Safe to share between threads."""
+    """The registers of a network over the usable bytes; see ``UnsolvedRegisters``. Safe to share between threads."""
 
     def __init__(
         self, table: Table, rules: RuleRegisters, base: NDArray[np.int64], counts: CountRegisters, names: NameRegisters
@@ -194,7 +194,7 @@ class Registers:
         return ForKernels(facts.reshape(-1), lengths, self._names.flat)
 
 
-class OpenRegisters:
+class UnsolvedRegisters:
     """The registers of a network while the distances of its states are being computed."""
 
     def __init__(self, table: Table, rules: RuleRegisters, usable: NDArray[np.bool_]) -> None:
@@ -208,9 +208,9 @@ class OpenRegisters:
         """The bytes of the counts that an empty register lacks, by state."""
         return self._counts.missing
 
-    def missing_behind(self) -> NDArray[np.int64]:
+    def missing_after_step(self) -> NDArray[np.int64]:
         """Return the same after a first step into each state; ``FAR`` where the step is refused."""
-        return self._counts.missing_behind()
+        return self._counts.missing_after_step()
 
     def given(self) -> NDArray[np.bool_]:
         """Return the states whose distances only ``lower`` changes, bool ``[states]``: these depend on names."""

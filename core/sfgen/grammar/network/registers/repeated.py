@@ -57,8 +57,8 @@ class RepeatedTexts:
 
     def among(self, position: NetworkPosition, doubts: Sequence[Int32]) -> list[int]:
         """Return the tokens that may repeat a text, given those that the kernels found doubtful."""
-        told = [each for each in doubts if each.size] + list(self._repeating_tokens(position))
-        return self._doubtful(position, np.unique(np.concatenate(told)).tolist() if told else [])
+        doubtful = [each for each in doubts if each.size] + list(self._repeating_tokens(position))
+        return self._doubtful(position, np.unique(np.concatenate(doubtful)).tolist() if doubtful else [])
 
     def _doubtful(self, position: NetworkPosition, tokens: list[int]) -> list[int]:
         """Return those of some tokens that may repeat a text of a distinct call.
@@ -158,23 +158,23 @@ class RepeatedTexts:
 
     # ---- near a limit ------------------------------------------------------------------------------------------------
 
-    def looked_at_alone(
+    def tried_alone(
         self,
         position: NetworkPosition,
         group_of: NDArray[np.uint16],
-        places: Sequence[NetworkConfiguration | None],
+        configurations: Sequence[NetworkConfiguration | None],
         shortest: Callable[[], bytes],
         later_texts: Callable[[NetworkConfiguration], Collection[bytes]],
     ) -> NDArray[np.bool_]:
         """Return the tokens that must be checked one by one near a limit, bool ``[len(vocabulary)]``.
 
-        ``group_of`` and ``places`` have the groups of the tokens and the configuration after each group. Inside a
+        ``group_of`` has the group of each token, ``configurations`` the configuration after each group. Inside a
         distinct text only tokens are checked that continue it as another text does, or as the shortest text does, so
         that there is always a way to the end within the limit.
         """
         # Tokens inside the rule keep its register, except the text of a name.
         nodes = {node for _, register, node in position if not isinstance(register, Seen)}
-        inside = [place is not None and place.node in nodes for place in places]
+        inside = [each is not None and each.node in nodes for each in configurations]
         alone: NDArray[np.bool_] = (group_of > 0) & ~np.array(inside)[group_of]
         # Inside a text: the tokens that continue it as another text does.
         rests = [*self._rests_of_others(position), shortest(), *self._rests_of_later(position, later_texts)]
@@ -194,7 +194,7 @@ class RepeatedTexts:
         if self._may_run_out:
             return FAR  # there is no bound: completions are computed exactly
         needed = distance + 1
-        read = max(max(node.remembers, texts_in(register)) for _, register, node in position)
+        read = max(max(node.most_texts, texts_in(register)) for _, register, node in position)
         return needed * self._spread(read + needed + self._vocabulary.trie.max_depth)
 
     def _spread(self, number: int) -> int:
@@ -210,7 +210,7 @@ class RepeatedTexts:
 
 def has_texts(position: NetworkPosition) -> bool:
     """Return whether a register contains texts from which later texts must differ."""
-    return any(node.remembers or not isinstance(register, int) for _, register, node in position)
+    return any(node.most_texts or not isinstance(register, int) for _, register, node in position)
 
 
 def without_text(configuration: NetworkConfiguration) -> NetworkConfiguration:
