@@ -3,7 +3,7 @@
 The two engines find all other tokens. Of a token that crosses a border, one engine reads the part before the border,
 and the other the part after it. The trie nodes right after a border are passed on in groups with the same
 configuration: mostly some tens of nodes in a handful of groups. From these nodes ``_walk_outside`` continues with
-lark's lexer, up to the end of a terminal or the begin of a schema; ``NetworkPositions.read_from`` continues inside of
+lark's lexer, up to the end of a terminal or the start of a schema; ``NetworkPositions.read_from`` continues inside of
 a schema.
 """
 
@@ -31,8 +31,8 @@ from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.trie import NO_TOKEN, leading_to
 
 _TOO_MANY = -1
-_ENDS, _GAPS, _BEGINS = 0, 1, 2
-"""The counts of ``_walk_outside``: of tokens, of gaps, of begins of schemas."""
+_ENDS, _GAPS, _STARTS = 0, 1, 2
+"""The counts of ``_walk_outside``: of tokens, of gaps, of starts of schemas."""
 
 
 _Continuation: TypeAlias = "tuple[LalrConfiguration, bool] | Inside"
@@ -45,12 +45,12 @@ class _Walked(NamedTuple):
     Attributes:
         ends: The nodes with tokens, by the lexer state after them.
         gaps: The nodes right after the end of a terminal, by the label of the terminal.
-        begins: The nodes after which a schema may begin, by lexer state.
+        starts: The nodes after which a schema may begin, by lexer state.
     """
 
     ends: dict[int, Int32]
     gaps: dict[int, Int32]
-    begins: dict[int, Int32]
+    starts: dict[int, Int32]
 
 
 class Borders:
@@ -82,7 +82,7 @@ class Borders:
         self._may_begin = may_begin
         self._everywhere = np.ones(len(trie), dtype=np.bool_)
         self._leads = leading_to(trie, firsts[trie.bytes])
-        self.are_anywhere = 4 * int(self._leads.sum()) > len(trie)  # most tokens have a byte with which a schema begins
+        self.are_common = 4 * int(self._leads.sum()) > len(trie)  # many tokens contain the first byte of a schema
         is_open = open_bytes(reader.outer, np.array([obligation for _, obligation in self._labels], dtype=np.int32))
         is_open[:, lexer.byte_classes[firsts]] = True
         self._arguments: tuple[Any, ...] = (
@@ -94,7 +94,7 @@ class Borders:
         self._scratch = threading.local()
 
     def crossing(self, position: MixedPosition, known: Mask | None = None) -> Int32:
-        """Return the tokens that cross a border, from a position after ``with_borders``; ascending, int32.
+        """Return the tokens that cross a border, from the result of ``with_borders``; ascending, int32.
 
         Tokens in ``known`` may be left out. ``TooManyWays`` is raised if each token must be tried.
         """
@@ -129,11 +129,11 @@ class Borders:
             if _walk_outside(*arguments) != _TOO_MANY:
                 break
             room.grow()
-        ends, end_states, gaps, gap_labels, begins, begin_states = room.found
+        ends, end_states, gaps, gap_labels, starts, start_states = room.found
         return _Walked(
             _grouped(ends[: counts[_ENDS]], end_states[: counts[_ENDS]]),
             _grouped(gaps[: counts[_GAPS]], gap_labels[: counts[_GAPS]]),
-            _grouped(begins[: counts[_BEGINS]], begin_states[: counts[_BEGINS]]),
+            _grouped(starts[: counts[_STARTS]], start_states[: counts[_STARTS]]),
         )
 
     def gap_after(self, node: int, label: int) -> LalrConfiguration | None:
@@ -227,8 +227,8 @@ class _Search:
         for lexer_state, ends in walked.ends.items():
             if self._borders.is_alive(LalrConfiguration(lexer_state, stack_node)):
                 self._nodes.append(ends)
-        for lexer_state, begins in walked.begins.items():
-            self._enter(LalrConfiguration(lexer_state, stack_node), children_of(begins, trie).nodes)
+        for lexer_state, starts in walked.starts.items():
+            self._enter(LalrConfiguration(lexer_state, stack_node), children_of(starts, trie).nodes)
         for label, gaps in walked.gaps.items():
             gap = self._borders.gap_after(stack_node, label)
             if gap is not None:
@@ -270,12 +270,12 @@ def _grouped(nodes: Int32, keys: Int32) -> dict[int, Int32]:
 @kernel
 def _walk_outside(
     lexer_state: Int, nodes: Int32s, wanted: Flags, takes_ends: Int, counts: Int64sOut, ends: Int32sOut,
-    end_states: Int32sOut, gaps: Int32sOut, gap_labels: Int32sOut, begins: Int32sOut, begin_states: Int32sOut,
+    end_states: Int32sOut, gaps: Int32sOut, gap_labels: Int32sOut, starts: Int32sOut, start_states: Int32sOut,
     stack: Int32sOut, firsts: Flags, may_begin: Flags, is_open: Flags, step: Int32s, width: Int, byte_classes: UInt8s,
     commit_starts: Int32s, commit_labels: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     first_tokens: UInt32s,
 ) -> Int:  # fmt: skip
-    """Read the subtrees of some trie nodes with the lexer; list tokens, ends of terminals, and begins of schemas."""
+    """Read the subtrees of some trie nodes with the lexer; list tokens, ends of terminals, and starts of schemas."""
     # lexer_state: The lexer state before the nodes. No terminal ends right before them.
     # nodes: The trie nodes.
     # wanted: The trie nodes to read.
@@ -283,7 +283,7 @@ def _walk_outside(
     # counts: out; the lengths of the three lists.
     # ends, end_states: out; trie nodes with tokens, and the lexer state after each.
     # gaps, gap_labels: out; trie nodes right after the end of a terminal, and its label.
-    # begins, begin_states: out; trie nodes after which a schema may begin, with a child that may be its first byte, and
+    # starts, start_states: out; trie nodes after which a schema may begin, with a child that may be its first byte, and
     #   the lexer state after each.
     # stack: scratch; a lexer state for each depth.
     # firsts: The first bytes of schemas, bool ``[256]``.
@@ -293,7 +293,7 @@ def _walk_outside(
     # commit_labels: The label of each commit.
     # labels, depths, subtree_ends, first_tokens: As in ``TokenTrie``.
     # Returns 0, or ``_TOO_MANY`` if a list has no room.
-    counts[_ENDS], counts[_GAPS], counts[_BEGINS] = 0, 0, 0
+    counts[_ENDS], counts[_GAPS], counts[_STARTS] = 0, 0, 0
     for number in range(nodes.size):
         node = np.int64(nodes[number])
         stop, base = np.int64(subtree_ends[node]), np.int64(depths[node])
@@ -326,10 +326,10 @@ def _walk_outside(
                 while child < subtree_ends[node] and not firsts[labels[child]]:
                     child = np.int64(subtree_ends[child])
                 if child < subtree_ends[node]:
-                    if counts[_BEGINS] == begins.size:
+                    if counts[_STARTS] == starts.size:
                         return _TOO_MANY
-                    begins[counts[_BEGINS]], begin_states[counts[_BEGINS]] = node, after
-                    counts[_BEGINS] += 1
+                    starts[counts[_STARTS]], start_states[counts[_STARTS]] = node, after
+                    counts[_STARTS] += 1
             stack[depth + 1] = after
             node += 1
     return 0

@@ -131,7 +131,7 @@ class MixedPositions:
                 mask |= self._mask_outside(parts.outer, room)
             for each in parts.inside:
                 mask |= self._mask_inside(each, room)
-            if room is None and parts.inside and self._borders.are_anywhere and _most_are_in(mask):
+            if room is None and parts.inside and self._borders.are_common and _most_are_in(mask):
                 crossing = self._find_crossing(parts, mask)
             else:
                 crossing = self._crossing_of(position)

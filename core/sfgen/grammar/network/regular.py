@@ -47,7 +47,7 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
 
 
 MAX_SUPERSET = 8_000
-"""The most states of a superset before the subset construction: from a larger one no ban could be subtracted."""
+"""The most states of a superset before the subset construction; a ban is not subtracted from a larger one."""
 
 
 def regular_superset(grammar: GrammarRules, analysis: Analysis | None = None) -> Superset | None:

@@ -110,7 +110,7 @@ def walk(
     # nodes: ``NODE_FIELDS`` numbers of each stack node.
     # frames: ``FRAME_FIELDS`` numbers of each frame; a made node has the frame of its own number.
     # sets: Three numbers of each configuration: state, register, node.
-    # marks: Four numbers of each depth below the start: begin and end of its set, the number of nodes, whether a token
+    # marks: Four numbers of each depth below the start: start and end of its set, the number of nodes, whether a token
     #   through here is doubtful, since a whole text of a distinct call was read.
     # trie: ``TRIE_FIELDS`` numbers of each trie node.
     # token_starts, token_ids: As in ``TokenTrie``.

@@ -23,7 +23,7 @@ from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
-"""The configurations whose fewest tokens are cached."""
+"""The most configurations whose fewest tokens are cached."""
 
 Configuration = TypeVar("Configuration", bound=Hashable)
 

@@ -89,7 +89,7 @@ class Positions(ABC, Generic[Configuration]):
         return all(self._mask_of(each).farthest <= room for each in position)
 
     def _excess(self, position: tuple[Configuration, ...], distance: int) -> int:
-        """Bound the bytes by which a text may be longer than a distance."""
+        """Return an upper bound of the bytes by which a text may be longer than a distance."""
         return 0
 
     def _can_end(self, position: tuple[Configuration, ...]) -> bool:

@@ -70,7 +70,7 @@ class Counter(NamedTuple):
     """The count of a rule."""
 
     kinds: NDArray[np.uint8]  # ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``
-    # the fewest counting steps from each state to the closing step, int32 ``[states]``; such as 1 inside a character
+    # the fewest counting steps from each state to the closing step, int32 ``[states]``: inside a character it is 1
     owes: NDArray[np.int32]
     minimum: int
     maximum: int

@@ -38,8 +38,8 @@ NAME, VALUE = Call("name"), Call("value")
 """The calls of a scaffold."""
 
 ORIGIN, OPEN, DEPTH, LOW, HIGH, TAKES = range(6)
-"""The columns of a state: its state in the scaffold, inside a name that after the name; the number of the value to
-which it leads, ``ENDED`` or ``NO_VALUE``; the number of bytes of a name that were read; the begin and end, among the
+"""The columns of a state: its state in the scaffold (inside a name: the state after it); the number of the value to
+which it leads, ``ENDED`` or ``NO_VALUE``; the number of bytes of a name that were read; the start and end, among the
 sorted names, of those that may follow; the number of the name that a step into the state completes, or -1.
 """
 
@@ -313,7 +313,7 @@ class _Writer:
 
 
 def _trie(names: Sequence[bytes], order: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
-    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the begin and end of the sorted
+    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the start and end of the sorted
     names below it, and the number of the name that ends there, or -1.
     """
     edges: list[tuple[int, int, int]] = []

@@ -1,8 +1,8 @@
 """Members in any order: the names that were read, one bit each.
 
-The automaton of such a rule reads any member at any time (see ``members``). States for each set of members that were
-read would be 2ⁿ times as many for n names. Instead the register is the set of the names that were read: a step that
-completes a name *takes* it, that is, adds it to the set.
+The automaton of such a rule reads any member at any time (see ``members``). Separate states for each set of members
+read so far would be up to 2ⁿ times as many, for n names. Instead the register is the set of the names that were read: a
+step that completes a name *takes* it, that is, adds it to the set.
 
 The fewest bytes to the end of the rule depend on the names already read. Missing members may come in any order, so
 their bytes add up: each missing required member costs its name, its value and a separator. If the rule has a minimum of
@@ -94,7 +94,7 @@ class MemberDistances:
         self._known.clear()
         self._after_member_known.clear()
         names, count = self.names, self._count
-        self.values = (*lengths[:count].tolist(),) or (FAR,) * len(names.value_of)  # FAR where no member may be
+        self.values = (*lengths[:count].tolist(),) or (FAR,) * len(names.value_of)  # FAR where there may be no member
         after_names = [self._colon + self.values[value] for value in names.value_of]
         self.costs = tuple([len(name) + after for name, after in zip(names.written, after_names, strict=False)])
         others = zip(lengths[count:].tolist(), after_names[names.size :], strict=False)
@@ -349,7 +349,7 @@ NO_MEMBER = -1
 """The fields of a member state: the offset of its rule; the name that a step into it takes; whether it is doubtful; the
 bytes to the end of the open member, -1 if none is open; the bytes to the end of the rule without another member; the
 fewest and the most members that begin after it; the bytes to the end of a member whose name is not listed; the bytes
-before the next name, negative inside a name; the bytes of the name that were read; begin and end of the choices.
+before the next name, negative inside a name; the bytes of the name that were read; start and end of the choices.
 """
 
 MEMBER_FIELDS = 12
