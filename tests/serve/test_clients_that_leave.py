@@ -179,7 +179,7 @@ def test_nobody_waits_for_texts_beside_one_that_has_failed(case: Case) -> None:
     case.model.fault = ValueError("the model breaks")
     case.model.allow(1)
     assert b" 500 " in connection.recv(100)
-    case.until_load(0, 0)
+    case.until_load(0, 0, passes=1)  # the second may have begun a pass before the request had ended
     assert case.ends() == {"error": 1, "left": 2}
     connection.close()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,23 @@ def test_a_second_signal_ends_it_at_once(number: int, code: int, says: str) -> N
         status, out, err = server.end(number, 50)
         assert (status, out, re.sub("[0-9]+ requests?", "N requests", err)) == (code, "", says)
         thread.join()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 0.7, 1.1])
+def test_a_terminals_ctrl_c_reaches_all_processes_and_they_print_nothing(seconds: float) -> None:
+    with served() as server:
+        time.sleep(seconds)  # its processes start
+        os.killpg(server.process.pid, signal.SIGINT)
+        out, err = server.process.communicate(timeout=30)
+        assert (server.process.returncode, out, err) == (130, "", "sfgen: interrupted\n")
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.7])
+def test_two_signals_while_its_processes_start_leave_nothing_on_stderr(seconds: float) -> None:
+    with served() as server:
+        time.sleep(seconds)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.end() == (0, "", "")
 
 
 def _until_cut(server: Served) -> None:

@@ -639,3 +639,34 @@ def test_processes_that_begin_when_the_server_ends_are_ended() -> None:
         assert not constraints._judges
 
     run(body)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks have no names there")
+def test_locks_of_processes_that_start_exist_when_their_pool_has_dropped_them() -> None:
+    context = module._context()
+    lock = weakref.ref(context.RLock())
+    gc.collect()
+    assert lock() is not None
+
+
+STOPPED_SOON = """
+import asyncio, sys
+from sfgen.serve.constraints import Constraints
+
+async def stopped(seconds):
+    constraints = Constraints(60, 2**30)
+    constraints.begin()
+    await asyncio.sleep(seconds)
+    await asyncio.to_thread(constraints.close)
+
+if __name__ == "__main__":
+    for number in range(16):
+        asyncio.run(stopped(number / 200))
+"""
+
+
+def test_processes_that_are_ended_while_they_start_print_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(STOPPED_SOON)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

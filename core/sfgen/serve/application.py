@@ -141,7 +141,7 @@ def app(
     server = Server(_named(models), limits, log_prompts, grace)
     api = server.application()
     started = partial(api.router.lifespan_context, api)
-    return Guard(api, access, started, server.stop, grace, server.metrics.answered, server.check)
+    return Guard(api, access, started, server.stop, server.end_processes, grace, server.metrics.answered, server.check)
 
 
 def _named(models: Any) -> dict[str, Model]:
@@ -279,8 +279,12 @@ class Server:
         engines = list(self._engines.values())
         with ThreadPoolExecutor(max(1, len(engines))) as pool:  # all at the same time
             are_over = list(pool.map(lambda engine: engine.stop(grace), engines))
-        self._constraints.close()
+        self.end_processes()
         return all(are_over)
+
+    def end_processes(self) -> None:
+        """End the processes that compile constraints, and take no further constraint."""
+        self._constraints.close()
 
     # ---- one request -----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -398,12 +399,17 @@ def _context() -> Any:
     """The context for processes that start without this one's threads, with their imports done once if possible."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
     context: Any = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sfgen.serve.warm_judge"])
-    with suppress(OSError):  # no process could be started: it is tried again when one is needed
-        forkserver.ensure_running()
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        with suppress(OSError):  # no process could be started: it is tried again when one is needed
+            forkserver.ensure_running()  # it and its processes inherit the mask: a terminal's Ctrl-C is for the server
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     class Process(context.Process):  # type: ignore[misc]
         """A process that does not run the program's main module again, which may be a script that starts a server."""
@@ -419,7 +425,18 @@ def _context() -> Any:
                 sys.modules["__main__"] = main
 
     class Context(type(context)):  # type: ignore[misc]
-        """The same, with such processes."""
+        """The same, with such processes, and with locks that exist as long as the context.
+
+        A pool that is stopped drops its locks before it ends its processes: one that still starts would not find them.
+        """
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._locks: list[Any] = []
+
+        def RLock(self) -> Any:  # noqa: N802
+            self._locks.append(super().RLock())
+            return self._locks[-1]
 
     Context.Process = Process
     return Context()

@@ -102,6 +102,7 @@ class Guard:
         access: The allowed requests.
         started: Starts the application's engines, and ends them.
         stop: Stops the engines; running texts have a number of seconds to finish. It may be called twice.
+        end_processes: Ends the processes that compile constraints, at once.
         grace: The seconds that running texts have to finish at the end.
         answered: Called with the route's path and the status of each answer.
         check: Raises an error if the application cannot answer any more.
@@ -111,6 +112,7 @@ class Guard:
         check: As given.
         grace: As given.
         stop: As given.
+        end_processes: As given.
     """
 
     def __init__(
@@ -119,13 +121,14 @@ class Guard:
         access: Access,
         started: Callable[[], AbstractAsyncContextManager[Any]],
         stop: Callable[[float], object],
+        end_processes: Callable[[], None],
         grace: float,
         answered: Callable[[str, int], None] = lambda path, status: None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.check = check
         self._counted = answered
-        self.access, self.grace, self.stop = access, grace, stop
+        self.access, self.grace, self.stop, self.end_processes = access, grace, stop, end_processes
         self._application = application
         self._started = started
         self._keys = [hashlib.sha256(key.encode()).digest() for key in access.keys]

@@ -183,6 +183,9 @@ class HttpServer(uvicorn.Server):
     def _leave(self) -> None:
         for process in multiprocessing.active_children():
             process.kill()
+        ending = threading.Thread(target=self.application.end_processes, name="sfgen-leave", daemon=True)
+        ending.start()  # those that still start, too
+        ending.join(_AFTER_GRACE_SECONDS)
         finalize = getattr(multiprocessing.util, "_run_finalizers", None)
         if finalize is not None:
             finalize(0)  # else Python warns of semaphores of the pool

@@ -142,7 +142,8 @@ def read_all(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def served(*arguments: str, **environment: str) -> Iterator[Served]:
-    """``sfgen serve`` with these options at a free port, until the end of the context."""
+    """``sfgen serve`` with these options at a free port and in its own group of processes, until the end of the
+    context."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("SFGEN_")} | environment
     process = subprocess.Popen(
         [sys.executable, "-m", "sfgen_cli", "serve", "--port", "0", *arguments],
@@ -151,6 +152,7 @@ def served(*arguments: str, **environment: str) -> Iterator[Served]:
         stderr=subprocess.PIPE,
         text=True,
         env=env,
+        start_new_session=True,
     )
     try:
         assert process.stderr is not None
