@@ -69,7 +69,7 @@ _MAY_IMPORT: dict[str, set[str]] = {
 
 _ROOMS = {
     "sfgen.grammar": ("shell", "network", "lalr", "mixed", "language"),
-    "sfgen.schema": ("scalars", "reading", "meaning", "writing", "telling"),
+    "sfgen.schema": ("scalars", "reading", "meaning", "writing", "inspection"),
 }
 """The rooms of a package: each may import those before it, and what stands beside the rooms may import them all."""
 
@@ -115,8 +115,8 @@ def test_every_room_has_its_place_in_the_order(files: dict[str, Path]) -> None:
         ("sfgen.schema.meaning.groups", "sfgen.schema.reading.keywords", False),
         ("sfgen.schema.reading.keywords", "sfgen.schema.meaning.groups", True),
         ("sfgen.schema.reading.read", "sfgen.schema.reading.keywords", False),
-        ("sfgen.schema.json_schema", "sfgen.schema.telling.position", False),
-        ("sfgen.schema.telling.position", "sfgen.schema.json_schema", True),
+        ("sfgen.schema.json_schema", "sfgen.schema.inspection.position", False),
+        ("sfgen.schema.inspection.position", "sfgen.schema.json_schema", True),
         ("sfgen.template.template", "sfgen.schema.json_schema", False),
         ("sfgen.schema", "sfgen.schema.reading.read", False),
     ],

@@ -130,7 +130,7 @@ def _read(schema: Any, schema_dir: str) -> tuple[JsonSchema | None, str, bool]:
         )
         _ = constraint.network
     except SchemaError as error:
-        return None, error.reason, error.hint.startswith("Nothing can be written")
+        return None, error.reason, error.hint.startswith("No text satisfies this schema")
     return constraint, "", False
 
 

@@ -148,11 +148,11 @@ def test_messages_are_told_too() -> None:
         (["gen", "--schema", "name", "--indent", "99", *UNIFORM], "--indent is at most 16, not 99"),
         (
             ["gen", "--schema", "name", "--indent", "2", "--spacing", "any", *UNIFORM],
-            "--indent fixes the white space, and --spacing any leaves it open",
+            "--indent fixes the white space, and --spacing any does not",
         ),
         (["gen", "--schema", '{"type":"array","items":{"$ref":"#"}}', "--indent", "2", *UNIFORM], "Leave --indent out"),
-        (["gen", "--schema", '{"$ref":"other.json"}', *UNIFORM], "that has it with --schema-dir, or"),
-        (["check", "--schema", '{"$ref":"other.json"}', "--text", "1"], "that has it with --schema-dir, or"),
+        (["gen", "--schema", '{"$ref":"other.json"}', *UNIFORM], "Name its directory with --schema-dir, or"),
+        (["check", "--schema", '{"$ref":"other.json"}', "--text", "1"], "Name its directory with --schema-dir, or"),
         (["gen", "--grammar", 'root ::= "a"', "--max-blanks", "2", *UNIFORM], "max-blanks is an option of Lark"),
         (
             ["gen", "--grammar", 'start: "a"', "--max-blanks", "2000", *UNIFORM],

@@ -132,7 +132,7 @@ def test_options_of_schemas(sfgen: Sfgen) -> None:
 def test_a_text_that_the_class_refuses_is_told_and_written(sfgen: Sfgen) -> None:
     done = sfgen("gen", "--pydantic", "person_of_test.py:Even", "x")
     assert (done.code, done.out) == (0, '{"number": 1}\n')
-    said = "sfgen: Even does not take the text: number: Value error, odd numbers are odd\n"
+    said = "sfgen: Even refuses the text: number: Value error, odd numbers are odd\n"
     assert done.err == f"the module speaks\n{said}"
     assert said not in sfgen("gen", "--pydantic", "person_of_test.py:Even", "--quiet", "x").err
 

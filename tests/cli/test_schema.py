@@ -113,7 +113,7 @@ def test_a_saved_schema_keeps_its_order(sfgen: Sfgen, tmp_path: Path) -> None:
 def test_what_is_not_required(sfgen: Sfgen) -> None:
     schema = '{"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}}'
     done = sfgen("gen", "--schema", schema, "--seed", "1", "")
-    assert done.err == "sfgen: Nothing is required, so {} is valid: --require-all asks for all properties.\n"
+    assert done.err == "sfgen: No property is required, so {} is valid: --require-all requires all properties.\n"
     assert sfgen("gen", "--schema", schema, "--quiet", "--seed", "1", "").err == ""
     assert written(sfgen("gen", "--schema", schema, "--require-all", "")) == [{"a": 1, "b": 2}]
     with_more = sfgen("gen", "--schema", schema, "--require-all", "--extra-properties", "-m", "uniform", "-n", "9", "")

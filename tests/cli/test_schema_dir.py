@@ -71,7 +71,7 @@ def test_what_is_not_there_is_told_in_options(sfgen: Sfgen, folder: Path) -> Non
         assert f"{folder / 'person.json'}, line 1, column " in done.err
         assert '"parts/address.json" is in another document, and nothing is fetched' in done.err
         assert done.err.endswith(
-            'Name the directory that has it with --schema-dir, or copy it into this document, under "$defs".\n'
+            'Name its directory with --schema-dir, or copy it into this document, under "$defs".\n'
         )
         done = sfgen(*command, "--schema", '{"$ref": "adress.json"}', "--schema-dir", folder)
         assert done.err.endswith("Did you mean parts/address.json?\n")

@@ -172,7 +172,7 @@ def test_the_short_form(form: str, at: Circumstances, layout: dict[str, Any]) ->
 REFUSED = {
     ("any JSON", "indent"): "says what each value is",
     ("tree", "indent"): "without recursion",
-    ("tree", "require_all"): "needs another one of its own kind within it",
+    ("tree", "require_all"): "must contain another one of its own kind",
 }
 """By schema and option: why the two cannot be had together."""
 

@@ -87,7 +87,7 @@ def test_more_needed_properties_than_a_register_has_bits() -> None:
         found = {name: None for name in written if name != left_out}
         assert constraint.accepts(json.dumps(found)) is (left_out == "p0")
     assert len(json.loads(constraint.shortest())) == 79
-    with pytest.raises(SchemaTooLarge, match="it needs 79 properties in any order, above 62, and minProperties asks"):
+    with pytest.raises(SchemaTooLarge, match="it requires 79 properties in any order, above 62, and minProperties"):
         _ = JsonSchema({**schema, "minProperties": 80}, order="any").network
 
 

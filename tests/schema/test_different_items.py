@@ -72,7 +72,7 @@ def test_what_is_written_is_valid_and_what_is_valid_can_be_written(
     try:
         _ = constraint.network
     except SchemaError as error:
-        is_contradiction = error.hint.startswith("Nothing can be written")
+        is_contradiction = error.hint.startswith("No text satisfies this schema")
         assert not (is_contradiction and any(map(valid, arrays)))
         return
     for array in arrays:
@@ -263,7 +263,7 @@ def test_equal_values_are_written_alike(items: Any, accepted: list[str], refused
 
 def test_what_is_left_out_is_told() -> None:
     (note,) = JsonSchema({"type": "array", "uniqueItems": True}).compiled.notes
-    assert note.startswith("Some valid values are never written: items that must differ, at the top,")
+    assert note.startswith("Some valid values are never written: unique items at the top have")
     assert JsonSchema({**_LIST, "items": {"type": "array", "items": _SMALL}}).compiled.notes == ()
 
 

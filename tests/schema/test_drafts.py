@@ -68,7 +68,7 @@ def test_the_keywords_tell_the_draft_where_nothing_names_it(schema: Any, draft: 
         ),
         (
             {"properties": {"a": {"nullable": True}}},
-            'from OpenAPI, and without effect where no "type" stands beside it: "nullable", at /properties/a',
+            'from OpenAPI, and without effect as there is no "type" beside it: "nullable", at /properties/a',
         ),
         ({"topic": "a", "not": {"topic": "b"}}, 'not a keyword of draft 2020-12, ignored: "topic", at the top, /not'),
         (
@@ -93,7 +93,7 @@ def test_the_keywords_tell_the_draft_where_nothing_names_it(schema: Any, draft: 
         ),
         (
             {"properties": {"a": {"$schema": URIS[Draft.DRAFT_04]}}},
-            'another draft than draft 2020-12, by which all is read: "$schema", at /properties/a',
+            'another draft than draft 2020-12, which is used for the whole schema: "$schema", at /properties/a',
         ),
     ],
 )

@@ -282,12 +282,12 @@ def test_surrogates_in_a_class_exclude_nothing_from_text() -> None:
         (r"[a-\d]", "bad character range", 1), ("\\", "end of pattern", 0), (r"\q", r"bad escape \\q", 0),
         (r"\x4", "incomplete", 0), (r"\u{110000}", "no character", 0), (r"\u12", "incomplete", 0),
         (r"\pL", "braces", 0), (r"\p{Xyz}", "unknown property", 0), (r"(a)\1", "not regular", 3),
-        (r"(?<n>a)\k<n>", "not regular", 7), ("(?P<n>a)(?P=n)", "not regular", 8), ("a(?i)b", "not known", 1),
-        ("(?i-i:a)", "on and off", 0), ("(?x:a)", "not known", 0), ("(?-:a)", "not known", 0),
-        ("(?>a)", "not known", 0), ("(?<n>a)(?<n>b)", "two groups", 7), (r"\01", "bad escape", 0),
-        (r"\c1", "bad escape", 0), (r"[\B]", "bad escape", 1), ("[]a]", "two ways", 0), ("[^][a]", "two ways", 0),
+        (r"(?<n>a)\k<n>", "not regular", 7), ("(?P<n>a)(?P=n)", "not regular", 8), ("a(?i)b", "unknown kind", 1),
+        ("(?i-i:a)", "on and off", 0), ("(?x:a)", "unknown kind", 0), ("(?-:a)", "unknown kind", 0),
+        ("(?>a)", "unknown kind", 0), ("(?<n>a)(?<n>b)", "two groups", 7), (r"\01", "bad escape", 0),
+        (r"\c1", "bad escape", 0), (r"[\B]", "bad escape", 1), ("[]a]", "differently", 0), ("[^][a]", "differently", 0),
         (r"\ud83d\ude00", "pair of surrogates", 0), ("(?<=(?=a))b", "inside a lookbehind", 4),
-        ("(?", "not known", 0),
+        ("(?", "unknown kind", 0),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_an_error_with_its_position(pattern: str, reason: str, position: int) -> None:

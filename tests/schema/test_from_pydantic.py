@@ -42,7 +42,7 @@ from tests.support.schemas.pydantic_types import (
 from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
-from sfgen.schema.telling.tree import examples
+from sfgen.schema.inspection.tree import examples
 
 EXAMPLES, SEEDS = rounds(50), rounds(6)
 
@@ -378,7 +378,7 @@ def test_a_text_that_the_class_refuses_stays() -> None:
     for _ in range(2):
         with pytest.raises(NotAnInstance) as caught:
             _ = result.parsed
-    assert caught.value.message.endswith("Never does not take the text")
+    assert caught.value.message.endswith("Never refuses the text")
     assert caught.value.details[0] == "  a: Value error, never good"
     assert caught.value.details[-1] == "  and 3 more"
     assert set(result.value) == {"a", "b"}

@@ -223,15 +223,15 @@ def test_numbers_stay_what_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tools", "pointer", "says"),
     [
-        ({}, "", "tools stand in a list, and this is an object"),
-        ({"tools": 1}, "/tools", "tools stand in a list"),
+        ({}, "", "tools must be a list, not an object"),
+        ({"tools": 1}, "/tools", "tools must be a list"),
         ([], "", "there is no tool in the list"),
-        ([1], "/0", "a tool is an object, and this is a number"),
+        ([1], "/0", "a tool must be an object, not a number"),
         ([{"name": "a"}, {"type": "web_search"}], "/1", "a tool without a name"),
         ([{"name": ""}], "/0", "a tool without a name"),
         ([{"type": "function", "function": {"parameters": {}}}], "/0/function", "a tool without a name"),
-        ([{"name": "a"}, {"function": {"name": "a"}}], "/1", 'the tool "a" is there twice, at /0 before'),
-        ([{"name": "a", "parameters": [1]}], "/0/parameters", 'the tool "a": its parameters are a JSON Schema'),
+        ([{"name": "a"}, {"function": {"name": "a"}}], "/1", 'two tools have the name "a": the other one is at /0'),
+        ([{"name": "a", "parameters": [1]}], "/0/parameters", 'the tool "a": its parameters must be a JSON Schema'),
         ({"tools": [{"name": "a", "inputSchema": {"type": "string"}}]}, "/tools/0/inputSchema/type", 'not "string"'),
         (
             [{"name": "a"}, {"function": {"name": "b", "parameters": {"properties": {"x": {"type": "strin"}}}}}],
@@ -239,7 +239,7 @@ def test_numbers_stay_what_they_are(tmp_path: Path) -> None:
             'the tool "b": "strin" is not a type',
         ),
         ([{"name": "b", "input_schema": {"$ref": "#/$defs/x"}}], "/0/input_schema/$ref", "leads nowhere"),
-        ([{"name": "b", "parameters": {"$ref": "#"}}], "/0/parameters", "goes round in a circle"),
+        ([{"name": "b", "parameters": {"$ref": "#"}}], "/0/parameters", "leads back to itself"),
     ],
     ids=str,
 )

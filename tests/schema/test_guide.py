@@ -15,7 +15,7 @@ from tests.support.models.vocabularies import byte_vocabulary
 
 from sfgen import JsonSchema
 from sfgen.protocols import Guide
-from sfgen.schema.telling.position import START, Expects, JsonPosition, Way
+from sfgen.schema.inspection.position import START, Expects, JsonPosition, Way
 
 BYTES = byte_vocabulary(b'{"', b'": ', b'", "', b'"}')
 PERSON: dict[str, Any] = {

@@ -91,8 +91,8 @@ def test_a_note_says_what_is_inferred_and_how_to_leave_it_open() -> None:
     schema = {"properties": {"a": {"minLength": 2}, "b": {"type": "string"}}, "required": ["a"]}
     (note,) = JsonSchema(schema).notes
     assert note == (
-        'Without "type", what the keywords are about is written: an object at the top, a string at /properties/a. '
-        "infer_types=False leaves the type open."
+        'Types inferred from keywords, as there is no "type": an object at the top, a string at /properties/a. '
+        "infer_types=False allows all types."
     )
     assert JsonSchema(schema, infer_types=False).notes == ()
     assert JsonSchema({"minimum": 3, "maximum": 2}).notes == ()

@@ -12,8 +12,8 @@ from tests.support.running.tried import some_of
 from sfgen import JsonSchema
 from sfgen.automata.pictures import to_dot, to_mermaid
 from sfgen.errors import SchemaError
-from sfgen.schema.telling.position import walk
-from sfgen.schema.telling.tree import examples, graph, to_dict, tree
+from sfgen.schema.inspection.position import walk
+from sfgen.schema.inspection.tree import examples, graph, to_dict, tree
 
 NODE = {
     "type": "object",

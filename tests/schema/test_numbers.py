@@ -530,7 +530,7 @@ def test_multiples_with_many_remainders_have_fewer_digits(divisor: int, digits: 
         (limits_of(multiples="1e1000"), "multipleOf has more digits than the limit of 1,000"),
         (
             limits_of(multiples=" ".join(str(10**500 + off) for off in range(9))),
-            "multipleOf leaves multiples of a number with more digits than the limit of 1,000",
+            "the common multiple of multipleOf has more digits than the limit of 1,000",
         ),
     ],
     ids=lambda value: str(value)[:80],
@@ -588,7 +588,7 @@ def test_it_is_noted_that_not_all_multiples_are_written() -> None:
     schema = JsonSchema({"type": "array", "items": {"type": "integer", "multipleOf": 1000003}})
     assert schema.accepts("[0, 1000003, -2000006]")
     assert not schema.accepts("[1000002]")
-    assert [note for note in schema.notes if "only those nearest to zero are, at /items." in note]
+    assert [note for note in schema.notes if "only the multiples nearest to zero are, at /items." in note]
 
 
 FAR = st.sampled_from([323, 324, -324, 5_001, 10_001, 10_002, -10_002])
@@ -637,7 +637,11 @@ def test_it_is_noted_that_not_all_numbers_beside_multiples_are_written() -> None
     assert schema.accepts("[1, 1000002, -2000007]")
     assert not schema.accepts("[1000003]")
     assert not schema.accepts("[0]")
-    assert [note for note in schema.notes if "only those nearest to zero are, at /items." in note]
+    assert [
+        note
+        for note in schema.notes
+        if "only the numbers nearest to zero that are not multiples are, at /items." in note
+    ]
 
 
 def test_an_automaton_is_made_once() -> None:

@@ -59,7 +59,7 @@ def test_where_null_is_allowed(schema: Any, expected: bool) -> None:
 
 def test_how_nullable_was_read_is_told_once() -> None:
     schema = {"type": "object", "nullable": True, "properties": {"a": {"type": "integer", "nullable": True}}}
-    note = 'read as OpenAPI 3.0 has it: null is allowed beside the type: "nullable", at the top, /properties/a'
+    note = 'read as in OpenAPI 3.0: null is allowed beside the type: "nullable", at the top, /properties/a'
     assert read_schema(schema).notes == (note,)
     assert schema["type"] == "object"  # the user's own is left alone
     again = JsonSchema(JsonSchema(schema).to_dict()["schema"])
@@ -163,7 +163,7 @@ def test_schemas_without_a_name_are_left_alone() -> None:
 
 
 def test_how_a_discriminator_was_read_is_told() -> None:
-    told = 'read as OpenAPI has it: the property tells which of the schemas is written: "discriminator", at the top'
+    told = 'read as in OpenAPI: the property names the schema that is written: "discriminator", at the top'
     assert told in read_schema(pets("oneOf")).notes
     alone = {"type": "object", "discriminator": {"propertyName": "kind"}}
     (note,) = read_schema(alone).notes

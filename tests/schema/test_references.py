@@ -182,7 +182,12 @@ def test_references_of_real_schemas_lead_where_the_package_referencing_goes() ->
         ({"$ref": "http://[a"}, "/$ref", '"http://[a" is not a URI', ""),
         ({"items": {"$id": "http://[a"}}, "/items", '"http://[a" is not a URI', ""),
         ({"$dynamicRef": "#a"}, "/$dynamicRef", '"$dynamicRef": there is no anchor "a"', ""),
-        ({"$defs": {"a": {"$id": "x"}, "b": {"$id": "x"}}}, "/$defs/b/$id", '"$id": another schema has the name x', ""),
+        (
+            {"$defs": {"a": {"$id": "x"}, "b": {"$id": "x"}}},
+            "/$defs/b/$id",
+            '"$id": another schema has the identifier x',
+            "",
+        ),
     ],
 )
 def test_a_reference_that_leads_nowhere_is_told_by_its_pointer(
@@ -219,13 +224,15 @@ def test_a_name_that_is_given_twice_is_no_name(draft: Draft, keyword: str) -> No
     schema = {"$schema": URIS[draft], keyword: "http://x/a", "definitions": named, "type": "object"}
     by_place = {**schema, "properties": {"x": {"$ref": "#/definitions/a"}}, "required": ["x"]}
     assert resolved(by_place, "#/definitions/a") == "/definitions/a"
-    assert read_schema(by_place).notes == (f'the name of another schema, too: "{keyword}", at /definitions/b',)
+    assert read_schema(by_place).notes == (
+        f'an identifier that another schema has, too: "{keyword}", at /definitions/b',
+    )
     assert JsonSchema(by_place).shortest() == b'{"x": 0}'
     assert not JsonSchema(by_place).validate('{"x": 1}')
     with pytest.raises(SchemaError, match='"b" may lead to /definitions/a or to /definitions/b') as caught:
         read_schema({**schema, "properties": {"x": {"$ref": "b"}}})
     assert caught.value.pointer == "/properties/x/$ref"
-    assert "by its place" in caught.value.hint
+    assert "by its JSON pointer" in caught.value.hint
     named["a"]["type"] = "string"  # then it does not matter which of them is meant
     assert read_schema({**schema, "properties": {"x": {"$ref": "b"}}}).notes
 
@@ -272,7 +279,7 @@ def test_what_is_referred_to_is_checked_wherever_it_stands() -> None:
     ],
 )
 def test_a_circle_that_says_nothing_is_refused(schema: Any, way: str) -> None:
-    with pytest.raises(SchemaError, match="goes round in a circle") as caught:
+    with pytest.raises(SchemaError, match="leads back to itself") as caught:
         read_schema(schema)
     told = caught.value.reason.rpartition(": ")[2]
     steps = way.split(" → ")[1:]

@@ -14,11 +14,11 @@ from tests.support.running.tried import tried
 from tests.support.schemas.instances import from_schema
 
 from sfgen.errors import SchemaError
+from sfgen.schema.inspection.exact_validator import PatternUnreadableError, is_multiple, search_of
+from sfgen.schema.inspection.validity import Fault, Validity
 from sfgen.schema.reading.document import value_at
 from sfgen.schema.reading.keywords import URIS, Draft
 from sfgen.schema.reading.read import read_schema
-from sfgen.schema.telling.exact_validator import PatternUnreadableError, is_multiple, search_of
-from sfgen.schema.telling.validity import Fault, Validity
 
 
 def validity(schema: Any) -> Validity:

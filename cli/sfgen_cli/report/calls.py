@@ -9,7 +9,7 @@ from typing import Any
 from sfgen import ToolCalls
 from sfgen.errors import UsageError
 from sfgen.printable import line_with_caret, on_one_line
-from sfgen.schema.telling.validity import Fault
+from sfgen.schema.inspection.validity import Fault
 from sfgen_cli.report.matching import Complaint, whole
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary

@@ -14,16 +14,16 @@ from sfgen_cli.shell.usage import in_options
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
-    from sfgen.schema.telling.position import Walk
+    from sfgen.schema.inspection.position import Walk
     from sfgen_cli.options.index import Looks
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from sfgen.schema import read_schema
+from sfgen.schema.inspection.validity import Fault, Validity
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType
-from sfgen.schema.telling.validity import Fault, Validity
 from sfgen.substring.substring import Substring
 from sfgen_cli.report.matching import Complaint
 
@@ -147,7 +147,7 @@ def run_schema(request: IndexRequest) -> None:
 
 def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, looks: Looks, *, quiet: bool) -> None:
     """Show all rules: as a tree, as data, or as a graph."""
-    from sfgen.schema.telling import tree
+    from sfgen.schema.inspection import tree
 
     if looks.is_graph:
         from sfgen_cli.report.tables import write_graph
@@ -166,7 +166,7 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
     from rich.table import Table
     from rich.text import Text
 
-    from sfgen.schema.telling.tree import tree
+    from sfgen.schema.inspection.tree import tree
 
     facts = {"schema": on_one_line(name), "rules": f"{len(schema.compiled.grammar.rules):,}"}
     if vocabulary is not None:
@@ -187,7 +187,7 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
 
 def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]:
     """Return a schema as ``--json`` prints it. Keys stay; more may be added."""
-    from sfgen.schema.telling import tree
+    from sfgen.schema.inspection import tree
 
     fields: dict[str, Any] = {**schema.to_dict(), **tree.to_dict(schema.compiled)}
     if vocabulary is not None:
@@ -196,7 +196,7 @@ def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]
 
 
 def _show_examples(schema: JsonSchema, count: int, *, json: bool) -> None:
-    from sfgen.schema.telling.tree import examples
+    from sfgen.schema.inspection.tree import examples
 
     for text in examples(schema.reader, schema.compiled, count):
         if json:
@@ -209,7 +209,7 @@ def _show_path(schema: JsonSchema, name: str, text: str, *, json: bool) -> None:
     """Show where a text gets to."""
     from rich.text import Text
 
-    from sfgen.schema.telling.position import walk
+    from sfgen.schema.inspection.position import walk
     from sfgen_cli.report.tables import plain_or_boxed
 
     way = walk(schema.reader, schema.compiled, text)

@@ -1,7 +1,7 @@
 """Save schemas in files for one vocabulary, and load them.
 
-The format is that of ``sfgen.index.saved_text``. ``schema`` is the schema as JSON, with its numbers as they were
-written; ``options`` has the options of its values as JSON, with the quoted documents.
+The format is that of ``sfgen.index.saved_text``. The field ``schema`` is the schema as JSON, with unchanged numbers;
+``options`` are the writing options as JSON, with the quoted documents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfgen.substring.file import options_of, substring_of
 
 
 def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write a schema and its options, for one vocabulary."""
+    """Save a schema and its options for one vocabulary."""
     options = schema.to_dict()
     del options["schema"]
     if schema.documents:
@@ -28,18 +28,18 @@ def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, f
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> JsonSchema:
-    """Read a schema that was saved for the same vocabulary."""
+    """Load a schema that was saved for the same vocabulary."""
     return _FILE.load(path, vocabulary)
 
 
 def saved_schema(path: str | PathLike[str]) -> JsonSchema | None:
-    """Read the schema in a file for any vocabulary; ``None`` if the file is something else."""
+    """Load a schema that was saved for any vocabulary; ``None`` if the file has another format."""
     return _FILE.saved(path)
 
 
 def _schema_of(text: str, options: dict[str, Any]) -> JsonSchema:
     if not text.startswith("{") and text not in ("true", "false"):
-        raise ValueError("no schema")  # a name of a file would not be opened
+        raise ValueError("no schema")  # JsonSchema would take another text for the name of a file
     for name, facts in options.get("documents", {}).items():
         options["documents"][name] = substring_of(facts.pop("document"), facts)
     return JsonSchema(text, **options)

@@ -1,4 +1,4 @@
-"""A JSON Schema as a constraint: the texts that it generates, and the documents that it accepts."""
+"""A JSON Schema as a constraint: it generates texts and validates documents."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.index.guide import Teller
+from sfgen.schema.inspection.position import START, JsonPosition, expected_at
+from sfgen.schema.inspection.validity import Fault, Validity, json_path
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
 from sfgen.schema.reading.read import read_schema
 from sfgen.schema.reading.strict_json import with_floats
-from sfgen.schema.telling.position import START, JsonPosition, expected_at
-from sfgen.schema.telling.validity import Fault, Validity, json_path
 from sfgen.schema.writing.compile import Compiled, compile_schema
 from sfgen.schema.writing.layout import WritingOptions
 from sfgen.substring.substring import Substring, quoted_documents
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from sfgen.protocols import Guide, Superset
 
 _SHOWN = 60  # characters of a schema in a repr
-_KEPT = 16  # the most schemas without banned words that are kept
+_KEPT = 16  # the most schemas without banned words in the cache
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonSchema:
-    """Texts that are written by a JSON Schema: a ``sfgen.protocols.GuidingConstraint``.
+    """The texts of a JSON Schema: a ``sfgen.protocols.GuidingConstraint``.
 
     A *written* text has the form that the options fix, and is always valid. A *valid* text may have any white space,
-    any order and any spelling of numbers. :meth:`accepts` tells whether a text is written, :meth:`validate` whether it
-    is valid.
+    any order and any spelling of numbers. :meth:`accepts` returns whether a text is written, :meth:`validate` the
+    errors of a document.
 
-    Rules are made on demand. It can be shared between threads. Equal schemas with equal options are
-    equal, if they are of the same Python type or of none.
+    Rules are compiled on demand. Threads can share a schema. Two schemas are equal if their content, their options and
+    their Python types are equal.
 
     Args:
         schema: A dict, a bool, JSON text, the short form (``"name, age? int"``, see
@@ -60,14 +60,13 @@ class JsonSchema:
             :func:`sfgen.schema.read_schema`; or a Python type that pydantic reads (a model, a dataclass,
             ``list[Model]``), for its schema. ``sfgen.schema_of`` makes a schema of examples, ``sfgen.tools_schema`` one
             of tools.
-        order: The order of properties: ``"schema"`` is that of the schema, ``"any"`` leaves it open.
-        extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
-        spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
+        order: The order of properties: ``"schema"`` is that of the schema, ``"any"`` allows all orders.
+        extra_properties: Whether an object with ``properties``, but without ``additionalProperties``, may have others.
+        spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` allows both.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
         require_all: Whether all declared properties are required.
-        infer_types: Whether a schema without ``type`` whose keywords are all about one type, such as ``items`` and
-            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.meaning.groups`. A note lists the
-            places.
+        infer_types: Whether a schema without ``type`` whose keywords apply to one type only, such as ``items`` and
+            ``minItems``, is written as that type; see :mod:`sfgen.schema.meaning.groups`. A note lists these schemas.
         numbers: The spelling of numbers of ``enum`` and ``const``: ``"schema"`` is that of the schema, ``"any"`` also
             ``1.0`` and ``1.00`` for 1. In draft 04, where 1.0 is not an integer, whole numbers are not changed.
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
@@ -77,8 +76,8 @@ class JsonSchema:
             string with the keyword ``"x-substring-of": "NAME"`` is a quotation from the document of that name.
 
     Raises:
-        SchemaError: It cannot be read as a schema.
-        SchemaTooLarge: It passes a limit.
+        SchemaError: The source is not a schema.
+        SchemaTooLarge: The schema passes a limit.
         InputError: The file, or the directory, cannot be read.
         UsageError: An option is not valid.
 
@@ -147,13 +146,13 @@ class JsonSchema:
 
     @classmethod
     def _of(cls, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> JsonSchema:
-        """Return the schema of a document that was read."""
+        """Return the schema of a parsed document."""
         made = object.__new__(cls)
         made._set(document, options, python_type)
         return made
 
     def __repr__(self) -> str:
-        """Return one line, with the beginning of the schema.
+        """Return one line with the beginning of the schema.
 
         >>> JsonSchema({"type": "integer"})
         JsonSchema({'type': 'integer'})
@@ -173,7 +172,7 @@ class JsonSchema:
 
     @property
     def document(self) -> SchemaDocument:
-        """The schema that was read."""
+        """The parsed schema."""
         return self._document
 
     @property
@@ -183,10 +182,10 @@ class JsonSchema:
 
     @property
     def compiled(self) -> Compiled:
-        """The rules, with their descriptions for people.
+        """The rules, with their descriptions in words.
 
         Raises:
-            SchemaError: A keyword is not supported, or no text can be written.
+            SchemaError: A keyword is not supported, or no text satisfies the schema.
             SchemaTooLarge: A limit is passed.
             BannedWordsError: Every text has a banned word.
         """
@@ -201,27 +200,27 @@ class JsonSchema:
     def notes(self) -> tuple[str, ...]:
         """Remarks on the schema for its user, one line each.
 
-        It raises as :attr:`compiled`.
+        It raises the errors of :attr:`compiled`.
         """
         return self.compiled.notes
 
     @property
     def network(self) -> Network:
-        """The automata of the rules; raises as :attr:`compiled`."""
+        """The automata of the rules; raises the errors of :attr:`compiled`."""
         with self._lock:
             if self._network is None:
                 self._network = self._made_network(self.compiled)
             return self._network
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is written under the options.
+        """Return whether a whole text is written under the options.
 
         Bytes are its UTF-8.
         """
         return self.reader.reads(text)
 
     def shortest(self) -> bytes:
-        """Find a shortest text that is written.
+        """Find a shortest written text.
 
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
@@ -250,7 +249,7 @@ class JsonSchema:
         return self._document.quoted
 
     def validate(self, data: object) -> list[Fault]:
-        """List the faults of a document; none if it is valid.
+        """List the errors of a document; none if it is valid.
 
         Args:
             data: JSON as text or bytes, or a value: a dict, a list, a number, a bool, ``None``.
@@ -263,11 +262,11 @@ class JsonSchema:
         return self._validity.errors_of_value(data)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask the package jsonschema and a strict parser about a finished text.
+        """Check a finished text with a strict parser and the package jsonschema.
 
         Returns:
-            ``None`` if the text is valid, or too deeply nested for the judges; else the schema, the judge, the place
-            and the reason.
+            ``None`` if the text is valid, or nested too deep for the checks; else the schema, the checker, the path and
+            the reason.
         """
         data = arguments.data("data", data)
         if self._validity.is_valid(data) or self._validity.is_too_deep(data):
@@ -281,7 +280,7 @@ class JsonSchema:
         The value is also ``None`` if the text is nested too deep for Python's parser.
 
         Raises:
-            UsageError: It is not JSON.
+            UsageError: The text is not JSON.
 
         >>> JsonSchema("name, age int").value('{"name": "Ada", "age": 36}')["age"]
         36
@@ -295,23 +294,21 @@ class JsonSchema:
 
     @property
     def parser(self) -> Callable[[str | bytes], Any] | None:
-        """The function that makes an instance of the Python type.
+        """The function that parses a text to the Python type.
 
-        It takes a text. ``None`` if the schema was not made from a type.
+        ``None`` if the schema was not made from a type.
         """
         return None if self._python_type is None else self._python_type.parse
 
     def parsed(self, text: str | bytes) -> Any:
-        """Make the instance of a text, or its value.
-
-        An instance if the schema was made from a Python type.
+        """Parse a text to an instance of the Python type.
 
         Returns:
             The instance; without a Python type the result of :meth:`value`.
 
         Raises:
             NotAnInstance: pydantic refuses the text.
-            UsageError: It is not JSON.
+            UsageError: The text is not JSON.
 
         >>> JsonSchema(list[int]).parsed("[1, 2]")
         [1, 2]
@@ -319,7 +316,7 @@ class JsonSchema:
         return self.value(text) if self.parser is None else self.parser(_text_or_bytes(text))
 
     def readings(self, text: bytes) -> list[str]:
-        r"""List the strings and names in a text, with escapes undone.
+        r"""List the strings and names in a text, with escapes decoded.
 
         Raises:
             UsageError: A string in it is not JSON.
@@ -339,26 +336,26 @@ class JsonSchema:
 
         Args:
             vocabulary: The tokens, a ``sfgen.Vocabulary``.
-            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
+            max_tokens: The most tokens of the sequence, end tokens not counted; ``None``: any number.
 
         Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-            DeadEnd: No tokens write any text.
+            LimitTooSmall: No text fits into ``max_tokens`` tokens.
+            DeadEnd: The vocabulary has no tokens for any text.
         """
         positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
         return GrammarGuide(positions, max_tokens)._told_by(JsonTeller(self.network, lambda: self.compiled))
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
-        """Take the banned words out of strings and undeclared names.
+        """Exclude banned words from strings and undeclared names.
 
-        Each string is treated by itself, with its escapes undone. No string begins in a prompt.
+        Each string is decoded and treated by itself. The prompt has no effect, as no string begins in it.
 
         Args:
             banned: The banned words.
             prompt: The text before it.
 
         Returns:
-            ``None`` if the banned words cannot be taken out, so that a matcher must check the text.
+            ``None`` if the banned words cannot be excluded, so that a matcher must check the text.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -370,12 +367,12 @@ class JsonSchema:
         return _without_banned(self, banned)
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts, and perhaps of others.
+        """Return an automaton that accepts all texts, and possibly others.
 
-        ``None`` if none is small enough.
+        ``None`` if no such automaton is small enough.
 
         Raises:
-            SfgenError: As :attr:`compiled`.
+            SfgenError: The errors of :attr:`compiled`.
         """
         return self._superset
 
@@ -389,7 +386,7 @@ class JsonSchema:
 
     @property
     def reader(self) -> NetworkReader:
-        """Reads bytes through the network; raises as :attr:`compiled`."""
+        """The reader of bytes through the network; raises the errors of :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
                 self._reader = NetworkReader(self.network)
@@ -401,7 +398,7 @@ class JsonSchema:
         except SchemaError as error:
             if options.banned is None or isinstance(error, SchemaTooLarge):
                 raise
-            # This raises if the banned words are not the reason.
+            # If the banned words are not the reason, this raises the same error.
             compile_schema(self._document, replace(options, banned=None))
             raise BannedWordsError(
                 "every text that the schema allows has a banned word",
@@ -421,7 +418,7 @@ class JsonSchema:
 
 @lru_cache(maxsize=_KEPT)
 def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
-    """Return the schema without banned words, made once for many texts."""
+    """Return the schema without banned words, from a cache."""
     options = replace(schema.options, banned=banned, infer_types=schema.compiled.has_inferred)
     made = JsonSchema._of(schema.document, options, schema._python_type)
     return None if made.compiled.watches_banned else made
@@ -434,7 +431,7 @@ def _text_or_bytes(text: object) -> str | bytes:
 
 
 class JsonTeller(Teller[JsonPosition]):
-    """Describes the position of a guide in the JSON of a schema, and the value that is expected there."""
+    """Describes the position of a guide in JSON, and the value that the schema expects there."""
 
     start = START
 

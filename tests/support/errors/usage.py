@@ -190,13 +190,13 @@ USAGE = [
     Case(
         "gen --tools f --tool-format qwen3-coder x",
         1,
-        "are told by their names",
+        "need names, and this schema does not declare them",
         files(f='[{"name": "a", "parameters": {"enum": [{"b": 1}]}}]'),
     ),
     Case(
         "gen --tools f --tool-format qwen3-coder x",
         1,
-        "2 arguments are asked for, and 0 are declared",
+        "2 arguments are required, and 0 are declared",
         files(f='[{"name": "a", "parameters": {"type": "object", "minProperties": 2}}]'),
     ),
     Case(
@@ -208,7 +208,7 @@ USAGE = [
     Case(
         "gen --tools f --tool-format qwen3-coder x",
         1,
-        "a string that stands without quotes",
+        "a string that is written without quotes",
         files(f='[{"name": "a", "parameters": {"properties": {"b": {"type": "string", "maxLength": 900000}}}}]'),
     ),
     # --- ban

@@ -394,8 +394,8 @@ class SchemasTeller(Teller[TextRead]):
         names, terminal = self._open_rules.at(outer_of(position))
         if position.outer:
             return where(names, terminal)
+        from sfgen.schema.inspection.position import START
         from sfgen.schema.json_schema import described
-        from sfgen.schema.telling.position import START
 
         inside = position.inside[0]
         schema, there = self._schemas[inside.schema], START.read(reading.texts[0])

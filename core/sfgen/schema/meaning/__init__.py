@@ -1,1 +1,1 @@
-"""The third room: what a schema means. References and combinators become branches, and these typed groups."""
+"""Normalise schemas: references and combinators become branches, and these become typed groups."""

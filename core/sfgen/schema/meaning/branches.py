@@ -1,18 +1,18 @@
-"""The branches of a conjunction: a disjunctive normal form of references and combinators.
+"""The branches of a conjunction: the disjunctive normal form of its references and combinators.
 
-References and ``allOf`` add to a conjunction; ``anyOf``, ``oneOf``, ``if`` and what depends on a property divide it;
-``not`` is pushed inwards (De Morgan) until it stands before plain keywords (:mod:`.negation`). What comes out are
-*branches*: sets of subschemas of which only the plain keywords count.
+References and ``allOf`` extend a conjunction; ``anyOf``, ``oneOf``, ``if`` and dependencies divide it into a union;
+``not`` is pushed inwards (De Morgan) to plain keywords (:mod:`.negation`). The results are *branches*: sets of
+subschemas of which only the plain keywords count.
 
-A value satisfies one branch of ``oneOf`` and none of the others. Where two branches have no value in common, which is
-proved branch by branch (:class:`~.satisfaction.Emptiness`), nothing has to be added to the first; else the second is
-negated. Such a question is about required members and items, whose branches have to be found first, with questions of
-their own: these stand in a list of work, so that no question waits for another one on Python's stack. In a circle a
-question is not decided: two branches are then taken to have a value in common.
+A value satisfies one schema of ``oneOf`` and none of the others. If two schemas provably have no common value, branch
+by branch (:class:`~.satisfaction.Emptiness`), the first remains as it is; else it is intersected with the negation of
+the second. Such a proof looks at required members and items, whose branches must be computed first, possibly with
+proofs of their own. They are put on a list of tasks instead of Python's stack. If a proof depends on itself it fails,
+and the two schemas are assumed to have a common value.
 
-``unevaluatedProperties`` and ``unevaluatedItems`` are about what no schema in the same place has spoken of. In a branch
-it is known which schemas hold, so it is known what they speak of. A value that satisfies another branch of ``anyOf``
-besides may have more that is spoken of; such values are not written by this branch.
+``unevaluatedProperties`` and ``unevaluatedItems`` apply to properties and items that no other schema of the same value
+evaluates. A branch determines which schemas hold, and so the evaluated properties and items. A value that satisfies
+several branches of ``anyOf`` may have more evaluated properties than one branch allows; such values are not written.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MAX_TOGETHER = 1_000
 """The most schemas of one ``allOf``."""
 
 MAX_APART = 300
-"""The most schemas of one ``oneOf``, those aside that only name values: each is held against each other."""
+"""The most schemas of one ``oneOf``, without those of constants only: each is compared with each other."""
 
 MAX_CHAIN = 100
-"""How deep references and combinators may stand in each other without an object or an array between."""
+"""The deepest nesting of references and combinators without an object or an array between."""
 
 
 class Found(NamedTuple):
-    """Branches of a schema, and whether they are the whole: else they lack values, as some keyword was not negated."""
+    """Branches of a schema, and whether they are complete; they lack values if some keyword was not negated."""
 
     branches: Union
     is_whole: bool = True
@@ -64,11 +64,11 @@ _EVERYTHING = Found([()])
 _NOTHING = Found([])
 
 _Task: TypeAlias = tuple[Conjunction, frozenset[str]]
-"""A conjunction whose branches are to be found, and the schemas whose branches wait for them."""
+"""A conjunction whose branches are needed, and the schemas whose branches depend on them."""
 
 
-class _AskedWithin(Exception):
-    """Raised where a question leads to a conjunction that asks another one: its branches have to be found first."""
+class _NeedsTask(Exception):
+    """Raised where a proof needs the branches of a conjunction that needs a proof itself: a task to do first."""
 
     def __init__(self, task: _Task) -> None:
         super().__init__()
@@ -76,35 +76,35 @@ class _AskedWithin(Exception):
 
 
 class Branches:
-    """The branches of conjunctions of a document. Not shared between threads."""
+    """The branches of conjunctions of a document. Not thread-safe."""
 
     def __init__(self, document: SchemaDocument, groups: Groups) -> None:
         self._document = document
         self._draft = document.draft
         self._ignores_siblings = self._draft < Draft.DRAFT_2019_09
-        branches = proxy(self)  # the two would hold each other, and all that they know would wait for the collector
+        branches = proxy(self)  # a reference cycle would leave both to the garbage collector
         self._emptiness = Emptiness(lambda conjunction: branches._known(conjunction), groups, self._draft)
         self._found: dict[Conjunction, Found] = {}
         self._of_one: dict[str, Found] = {}
         self._targets: dict[str, Conjunction] = {}  # of references, by the keys of the schemas with them
         self._open: set[str] = set()
-        """The schemas whose branches are being found."""
+        """The schemas whose branches are being computed."""
         self._within: _Task | None = None
-        """What a question has led to."""
+        """The conjunction whose branches the current proof needs."""
         self._refused: set[_Task] = set()
-        """What a question has led to in vain."""
+        """The tasks that failed."""
         self.left_out: dict[str, str] = {}
-        """What could not be negated, so that some valid values are not written: where, and which keywords."""
+        """The keywords that could not be negated, by pointers; some valid values are not written because of them."""
 
     def of(self, conjunction: Conjunction) -> Found:
-        """Return the branches of a conjunction; none if nothing can satisfy it."""
+        """Return the branches of a conjunction; none if no value can satisfy it."""
         if conjunction not in self._found:
             work: list[_Task] = [(conjunction, frozenset())]
             while work:
                 try:
                     self._find(*work[-1])
-                except _AskedWithin as asked:
-                    work.append(asked.task)
+                except _NeedsTask as needed:
+                    work.append(needed.task)
                     continue
                 except (SchemaError, UndecidedError):
                     if len(work) == 1:
@@ -114,7 +114,7 @@ class Branches:
         return self._found[conjunction]
 
     def union(self, conjunction: Conjunction) -> Union:
-        """Return the branches of a conjunction, be they the whole or not."""
+        """Return the branches of a conjunction, complete or not."""
         return self.of(conjunction).branches
 
     def _find(self, conjunction: Conjunction, waiting: frozenset[str]) -> None:
@@ -123,13 +123,13 @@ class Branches:
         self._found[conjunction] = self._all(conjunction, ())
 
     def _has_no_value(self, plain: Plain) -> bool:
-        """Tell whether a branch is known to have no value; put it off where this is asked within a question."""
+        """Return whether a branch provably has no value; inside another proof, request a task instead."""
         if self._within is not None and not self._emptiness.has_decided(plain):
-            raise _AskedWithin(self._within)
+            raise _NeedsTask(self._within)
         return self._emptiness.proves(plain)
 
     def _known(self, conjunction: Conjunction) -> Union:
-        """Return the branches to which a question leads; raise an error unless they are known as a whole."""
+        """Return the branches of a conjunction for a proof; raise ``UndecidedError`` unless they are complete."""
         found = self._found.get(conjunction)
         if found is None:
             task = conjunction, frozenset(self._open)
@@ -143,7 +143,7 @@ class Branches:
         return found.branches
 
     def target(self, conjunction: Conjunction) -> Conjunction:
-        """Follow schemas that are only references; return the conjunction behind."""
+        """Follow schemas that are only references; return the conjunction of the target."""
         passed: list[str] = []
         while len(conjunction) == 1 and self._is_reference_only(conjunction[0]):
             (one,) = conjunction
@@ -162,7 +162,7 @@ class Branches:
         )
 
     def _reference(self, one: Subschema) -> str | None:
-        """Return the keyword by which a schema refers to another."""
+        """Return the keyword of a schema's reference."""
         return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if one.says(word, self._draft)), None)
 
     def _referred(self, one: Subschema) -> Conjunction:
@@ -174,7 +174,7 @@ class Branches:
             found = self._targets[one.key] = conjunction_of(schema, pointer, one.scope)
         return found
 
-    # ---- what holds ------------------------------------------------------------------------------------------------
+    # ---- values that satisfy schemas -------------------------------------------------------------------------------
 
     def _all(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Found:
         found = _EVERYTHING
@@ -199,9 +199,9 @@ class Branches:
                 raise UndecidedError
             if len(chain) > MAX_CHAIN:
                 raise SchemaTooLarge(
-                    f"references and combinators stand in each other more than {MAX_CHAIN} deep",
+                    f"references and combinators are nested more than {MAX_CHAIN} deep",
                     one.pointer,
-                    hint="Put the schemas side by side in $defs.",
+                    hint="Use fewer levels of references and combinators.",
                 )
             self._open.add(key)
             try:
@@ -219,7 +219,7 @@ class Branches:
         together = tuple(dict.fromkeys([*together, *(some for _, part in _parts(one, "allOf") for some in part)]))
         if len(together) > MAX_TOGETHER:
             raise SchemaTooLarge(
-                f"allOf has more than {MAX_TOGETHER:,} schemas", one.pointer, hint="Write some of them as one schema."
+                f"allOf has more than {MAX_TOGETHER:,} schemas", one.pointer, hint="Join some of them to one schema."
             )
         found = self._all(together, chain)
         if not says_nothing(one.schema):
@@ -237,19 +237,22 @@ class Branches:
             met = self._all(both((present(one, name),), needed), chain)
             found = _product(found, _joined([self._all((absent(one, name),), chain), met]), one)
         evaluated = _with_unevaluated(one, found.branches, self._draft)
-        # A value of several branches may have more in it.
+        # A value of several branches may have more properties and items than each branch allows.
         loses = evaluated != found.branches and len(found.branches) > 1
         return Found(evaluated, found.is_whole and not loses)
 
     def _any(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         """Return the branches of ``anyOf``."""
         found = _joined(
-            [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
+            [
+                self._discriminated(one, "anyOf", index, self._all(part, chain), chain)
+                for index, part in _parts(one, "anyOf")
+            ]
         )
         return found._replace(branches=_values_together(dict.fromkeys(found.branches), one, self._draft))
 
-    def _told(self, one: Subschema, word: str, index: int, found: Found, chain: tuple[str, ...]) -> Found:
-        """Add the property by which a discriminator tells a schema of ``oneOf`` or ``anyOf`` to its branches."""
+    def _discriminated(self, one: Subschema, word: str, index: int, found: Found, chain: tuple[str, ...]) -> Found:
+        """Add the value of a discriminator to the branches of a schema of ``oneOf`` or ``anyOf``."""
         discriminator = openapi.discriminating(one.schema)
         schema = one.schema[word][index]
         if discriminator is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
@@ -260,7 +263,7 @@ class Branches:
         hint = with_value(one, discriminator[0], values)
         others = self._not(hint, chain).branches
         if all(self._has_no_value(both(plain, other)) for plain in found.branches for other in others):
-            return found  # the schema says so itself
+            return found  # the schema requires the value itself
         hinted = [both(plain, (hint,)) for plain in found.branches]
         hinted = [plain for plain in hinted if not self._has_no_value(plain)]
         return Found(hinted, is_whole=False) if hinted else found
@@ -274,11 +277,11 @@ class Branches:
         return _joined([then, _product(self._none(condition, chain), self._all(unmet, chain), one)])
 
     def _exactly_one(self, one: Subschema, around: Found, chain: tuple[str, ...]) -> Found:
-        """Return the branches of ``oneOf`` with what stands beside it."""
+        """Return the branches of ``oneOf``, intersected with those of the keywords beside it."""
         schemas = _constants_together(list(_parts(one, "oneOf")), one, self._draft)
         if len(schemas) > MAX_APART:
             raise SchemaTooLarge(
-                f"oneOf has more than {MAX_APART} schemas, each of which must be apart from each other",
+                f"oneOf has more than {MAX_APART} schemas, each of which is compared with each other",
                 one.pointer,
                 hint="Write anyOf, or fewer of them.",
             )
@@ -287,9 +290,9 @@ class Branches:
         found: dict[Plain, None] = {}
         is_whole = True
         for index, own in enumerate(parts):
-            told = _product(around, self._told(one, "oneOf", schemas[index][0], own, chain), one)
-            is_whole = is_whole and told.is_whole
-            for branch in told.branches:
+            chosen = _product(around, self._discriminated(one, "oneOf", schemas[index][0], own, chain), one)
+            is_whole = is_whole and chosen.is_whole
+            for branch in chosen.branches:
                 if self._has_no_value(branch):
                     continue
                 kept = Found([branch])
@@ -302,13 +305,13 @@ class Branches:
         return Found(list(found), is_whole)
 
     def _are_apart(self, branch: Plain, other: Found, necessary: Plain) -> bool:
-        """Tell whether a branch is known to have no value in common with another schema of ``oneOf``."""
+        """Return whether a branch provably has no value in common with another schema of ``oneOf``."""
         return self._has_no_value(both(branch, necessary)) or (
             other.is_whole and all(self._has_no_value(both(branch, plain)) for plain in other.branches)
         )
 
     def _necessary(self, conjunction: Conjunction) -> Plain:
-        """Return a branch that leaves out no value of a conjunction: all but its unions."""
+        """Return a branch that allows all values of a conjunction: its subschemas without unions and negations."""
         passed: dict[str, Subschema] = {}
         waiting = [*conjunction]
         while waiting:
@@ -319,13 +322,13 @@ class Branches:
             if self._reference(one) is not None:
                 waiting += self._referred(one)
                 if self._ignores_siblings and not one.is_made:
-                    passed[one.key] = Subschema({}, one.pointer)  # nothing beside a reference counts
+                    passed[one.key] = Subschema({}, one.pointer)  # keywords beside a reference are ignored
                     continue
             waiting += [some for _, part in _parts(one, "allOf") for some in part]
         return tuple(one for one in passed.values() if not says_nothing(one.schema))
 
     def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
-        """Yield the properties on which something depends, and what depends on them."""
+        """Yield the dependencies: the name of a property, and the conjunction that applies if it is present."""
         for word in ("dependentRequired", "dependentSchemas", "dependencies"):
             if one.says(word, self._draft):
                 for name, needed in one.schema[word].items():
@@ -334,10 +337,10 @@ class Branches:
                     else:
                         yield name, one.part(word, name)
 
-    # ---- what does not hold ----------------------------------------------------------------------------------------
+    # ---- values that violate schemas -------------------------------------------------------------------------------
 
     def _none(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Found:
-        """Return the branches of the values that do not satisfy a conjunction."""
+        """Return the branches of the values that violate a conjunction."""
         found = _joined([self._not(one, chain) for one in conjunction])
         return found._replace(branches=list(dict.fromkeys(found.branches)))
 
@@ -365,7 +368,7 @@ class Branches:
         if self._reference(one) is not None:
             add(self._none(self._referred(one), chain))
             if self._ignores_siblings and not one.is_made:
-                return Found(list(found), is_whole)  # silent already
+                return Found(list(found), is_whole)  # the schemas are silent already
         for _, part in _parts(one, "allOf"):
             add(self._none(part, chain))
         if "anyOf" in one.schema:
@@ -399,16 +402,17 @@ class Branches:
         if others:
             if not found:
                 raise SchemaError(
-                    f"not is not supported for {', '.join(others)} yet",
+                    f"not is not supported for {', '.join(others)}",
                     one.pointer,
-                    hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
+                    hint="Describe the allowed values instead; "
+                    "replace oneOf by anyOf, or by branches that exclude each other.",
                 )
             self.left_out[one.pointer] = ", ".join(others)
         silent = dict.fromkeys(tuple(some.silent for some in plain) for plain in found)
         return Found(list(silent), is_whole and not others)
 
     def _in_place(self, one: Subschema) -> tuple[list[Subschema], bool]:
-        """Return a schema and all that may hold of the same value, and whether all of them must."""
+        """Return a schema and all schemas that may apply to the same value, and whether all of them must."""
         found: dict[Subschema, None] = {}
         waiting, all_hold = [one], True
         while waiting:
@@ -433,7 +437,7 @@ def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:
 
 
 def _product(left: Found, right: Found, one: Subschema) -> Found:
-    """Return the branches of values that satisfy a branch of each."""
+    """Return the branches of the intersection of two unions."""
     if left == _EVERYTHING or right == _EVERYTHING:
         return right if left == _EVERYTHING else left
     _check_number(len(left.branches) * len(right.branches), one)
@@ -445,32 +449,32 @@ def _product(left: Found, right: Found, one: Subschema) -> Found:
 
 
 def _joined(parts: list[Found]) -> Found:
-    """Return the branches of values that satisfy a branch of any."""
+    """Return the branches of the union of some unions."""
     return Found([plain for part in parts for plain in part.branches], all(part.is_whole for part in parts))
 
 
 def _check_number(count: int, one: Subschema) -> None:
     if count > MAX_BRANCHES:
         raise SchemaTooLarge(
-            f"anyOf and what stands beside it have more than {MAX_BRANCHES:,} branches together",
+            f"anyOf and the keywords beside it have more than {MAX_BRANCHES:,} branches together",
             one.pointer,
-            hint="Use fewer unions within and beside each other.",
+            hint="Use fewer unions inside and beside each other.",
         )
 
 
 def _circle(one: Subschema) -> SchemaError:
     return SchemaError(
-        "a reference leads back to itself, with nothing between",
+        "a reference leads back to itself without a property or item between",
         one.pointer,
-        hint="Put what refers to itself into a property or into items.",
+        hint="Put the recursive reference into a property or into items.",
     )
 
 
-# ---- branches that only name values: lists of hundreds would meet each other -----------------------------------------
+# ---- branches of constants only: hundreds of them are joined to one enum ---------------------------------------------
 
 
 def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> list[Plain]:
-    """Join those branches of ``anyOf`` that only name values."""
+    """Join the branches of ``anyOf`` that have only ``enum`` or ``const``."""
     lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
     if len(lists) < 2:
         return list(branches)
@@ -483,8 +487,7 @@ def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) ->
 def _constants_together(
     parts: list[tuple[int, Conjunction]], one: Subschema, draft: Draft
 ) -> list[tuple[int, Conjunction]]:
-    """Join those schemas of ``oneOf`` that only name values."""
-    # They stay as they are if a value is named twice.
+    """Join the schemas of ``oneOf`` that have only ``enum`` or ``const``, unless a value occurs twice."""
     lists = [(index, part) for index, part in parts if len(part) == 1 and _names_values(part[0], draft)]
     values = [value for _, part in lists for value in listed(part) or ()]
     if len(lists) < 2 or len(set(map(key, values))) < len(values):
@@ -507,7 +510,7 @@ def _only_names_values(one: Subschema, draft: Draft) -> bool:
 
 
 def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> list[Plain]:
-    """Add to branches what is said of their unevaluated properties and items."""
+    """Add the schemas of unevaluated properties and items to branches."""
     if one.is_made:
         return branches
     if one.says("unevaluatedProperties", draft):
@@ -545,13 +548,13 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
 
 
 def _first_items(branch: Plain, draft: Draft) -> int | None:
-    """Tell how many items a branch speaks of one by one; ``None`` if it speaks of all."""
+    """Return the number of items that a branch evaluates one by one; ``None`` if it evaluates all."""
     listed, others = item_words(draft)
     longest = 0
     for some in _read(branch):
         first = some.schema.get(listed)
-        speaks_of_others = others in some.schema and (draft >= Draft.DRAFT_2020_12 or isinstance(first, list))
-        if speaks_of_others or (first is not None and not isinstance(first, list)):
+        evaluates_others = others in some.schema and (draft >= Draft.DRAFT_2020_12 or isinstance(first, list))
+        if evaluates_others or (first is not None and not isinstance(first, list)):
             return None
         longest = max(longest, len(first or ()))
     return longest

@@ -1,7 +1,7 @@
-"""Schemas that hold at once: what a value must satisfy is a *conjunction*, a set of subschemas of the document.
+"""Conjunctions of schemas: a *conjunction* is a set of subschemas of the document that a value must satisfy.
 
-:mod:`.branches` makes a union of *branches* of it: sets of subschemas of which only the plain keywords count. Both are
-keys: equal ones are the same value, so what refers to itself ends.
+:mod:`.branches` converts it to a union of *branches*: sets of subschemas of which only the plain keywords count. Both
+are hashable and serve as keys of caches, so that recursive schemas terminate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sfgen.schema.reading.strict_json import escaped, key
 
 
 class Subschema:
-    """A schema of the document, or one that was made of such; equal to others with the same key."""
+    """A schema of the document, or one constructed from such; equal to others with the same key."""
 
     __slots__ = ("_parts", "is_made", "is_silent", "key", "pointer", "schema", "scope")
 
@@ -22,28 +22,28 @@ class Subschema:
         self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False, scope: DynamicScope = STATIC
     ) -> None:
         self.schema = schema
-        """What it says. In one that was made, subschemas may stand where schemas do."""
+        """The keywords and values, or a bool. In a constructed schema a part may be a :class:`Subschema`."""
         self.pointer = pointer
-        """Where it stands, or what it was made of."""
+        """The position in the document, or that of the schema from which it was constructed."""
         self.scope = scope
-        """Where dynamic references in it lead."""
+        """The targets of the dynamic references in it."""
         self.key = key or pointer + scope.key
-        """What tells it from others."""
+        """The identity, compared and hashed."""
         self.is_silent = is_silent
-        """Whether it holds since another one does not, so that what it speaks of counts as unevaluated."""
+        """Whether it comes from a negation, so that its properties and items count as unevaluated."""
         self.is_made = bool(key) and not is_silent
-        """Whether it was made, and is not in the document."""
+        """Whether it was constructed, and is not in the document."""
         self._parts: dict[tuple[str | int, ...], Conjunction] = {}
 
     @property
     def silent(self) -> Subschema:
-        """The same, where what it speaks of counts as unevaluated."""
+        """The same schema, with its properties and items as unevaluated."""
         if self.is_made or self.is_silent:
             return self
         return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True, scope=self.scope)
 
     def says(self, keyword: str, draft: Draft) -> bool:
-        """Tell whether it has a keyword that means something."""
+        """Return whether it has a keyword that has a meaning in the draft."""
         return keyword in self.schema and (self.is_made or is_in(self.schema, keyword, draft))
 
     def __eq__(self, other: object) -> bool:
@@ -56,7 +56,7 @@ class Subschema:
         return f"Subschema({self.key!r})"
 
     def part(self, *path: str | int) -> Conjunction:
-        """Return the conjunction of what stands in it under some keys, each time the same."""
+        """Return the conjunction of the part at a path, each time the same object."""
         found = self._parts.get(path)
         if found is None:
             found = self._parts[path] = self._part(path)
@@ -75,27 +75,28 @@ class Subschema:
 
 
 Conjunction: TypeAlias = tuple[Subschema, ...]
-"""Subschemas that a value must satisfy, all of them; without one any value does. Each stands in it once."""
+"""Different subschemas, all of which a value must satisfy; the empty conjunction allows any value."""
 
 Plain: TypeAlias = tuple[Subschema, ...]
-"""Subschemas, true and false aside, of which everything but references and combinators must be satisfied."""
+"""A branch: subschemas whose plain keywords a value must satisfy, without their references and combinators."""
 
 Union: TypeAlias = list[Plain]
-"""Branches, one of which is enough; without any there is no value."""
+"""Branches, at least one of which a value must satisfy; the empty union allows no value."""
 
 ANYTHING: Conjunction = ()
+"""The conjunction that any value satisfies."""
 
 NONE: Conjunction = (Subschema(False, "", "nothing"),)
-"""What no value satisfies."""
+"""A conjunction that no value satisfies."""
 
 
 def conjunction_of(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
-    """Make the conjunction of one schema; of none if it allows everything."""
+    """Make the conjunction of one schema; the empty one if it allows any value."""
     return () if schema is True or schema == {} else (Subschema(schema, pointer, scope=scope.at(pointer)),)
 
 
 def both(first: Conjunction, second: Conjunction) -> Conjunction:
-    """Join two conjunctions: a value must satisfy both."""
+    """Return the intersection of two conjunctions: a value must satisfy both."""
     if not first or not second:
         return first or second
     if len(first) == len(second) == 1:
@@ -104,8 +105,7 @@ def both(first: Conjunction, second: Conjunction) -> Conjunction:
 
 
 def listed(plain: Plain) -> list[Any] | None:
-    """Intersect the values of a branch's enums and constants."""
-    # They are ``None`` where it has neither.
+    """Intersect the values of a branch's enums and constants; ``None`` if it has neither."""
     found: list[Any] | None = None
     for one in plain:
         schema = one.schema

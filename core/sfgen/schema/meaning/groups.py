@@ -1,9 +1,9 @@
-"""A branch as typed groups: what its values are, type by type, since each keyword is about one type only.
+"""Typed groups: the values of a branch, divided by type, since each keyword applies to one type only.
 
-A group of nulls, booleans, numbers or strings becomes an expression at once. Where a schema says no ``type`` but has
-keywords that are all about one type (``{"items": …}`` is meant for arrays), that type is inferred: by the letter such a
-schema allows every other value, too, but all that is written stays valid. Only keywords that speak for what is written
-count: none under ``not``, ``if``, ``oneOf``, ``contains`` and ``propertyNames``, nor what a reference there leads to.
+A group of nulls, booleans, numbers or strings becomes an expression at once. If a schema has no ``type`` but all its
+keywords apply to one type (``{"items": …}`` to arrays), that type is inferred. By the specification such a schema
+allows all values of other types, too; the written values are still valid. Schemas under ``not``, ``if``, ``oneOf``,
+``contains`` and ``propertyNames``, and schemas that are referenced there, are excluded from inference.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
 Limits: TypeAlias = NumberLimits | StringLimits | ArrayLimits | ObjectLimits | None
-"""What values of a type must satisfy; ``None``: null and the booleans have no limits."""
+"""The limits of the values of a type; ``None``: null and the booleans have no limits."""
 
 LONGEST = 64
-"""The most characters of a string that must differ from others, where a length is asked for."""
+"""The most characters of a unique string, if a register would have to count its length."""
 
 _NULL = Literal(b"null")
 _BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
@@ -60,10 +60,10 @@ _TYPES = {
     **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames"), "object"),
     **dict.fromkeys(("required", "minProperties", "maxProperties"), "object"),
 }
-"""The type that each keyword is about."""
+"""The type to which each keyword applies."""
 
 _NEVER = ("not", "if", "oneOf", "contains", "propertyNames")
-"""Keywords under which nothing is inferred."""
+"""Keywords under which no type is inferred."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +75,18 @@ class Group:
 
 
 class Groups:
-    """The typed groups of a document's branches."""
-
-    # They are not to be shared between threads.
+    """The typed groups of a document's branches. Not thread-safe."""
 
     def __init__(self, document: SchemaDocument, banned: BannedWords | None) -> None:
         self._draft, self._quoted = document.draft, document.quoted
         self._banned = banned
         self._found: dict[Plain, tuple[tuple[Group, ...], Contradiction | None]] = {}
         self.unknown_formats: dict[str, None] = {}
-        """The formats that nothing is asked of, in the order in which they were found."""
+        """The unknown formats, which are ignored, in order of discovery."""
 
     def of(self, plain: Plain) -> tuple[tuple[Group, ...], Contradiction | None]:
-        """Return the groups of a branch that may have values, and why another one has none."""
-        # Its enums and constants do not count here.
+        """Return the groups of a branch without contradictions, and the first contradiction of another type."""
+        # The enums and constants of the branch are ignored here.
         found = self._found.get(plain)
         if found is None:
             found = self._found[plain] = self._typed(plain)
@@ -107,7 +105,7 @@ class Groups:
             try:
                 groups.append(Group(kind, self._limits(kind, plain, is_integer)))
             except Contradiction as contradiction:
-                why = why or contradiction.with_traceback(None)  # which would hold what is on Python's stack
+                why = why or contradiction.with_traceback(None)  # the traceback would keep all frames alive
         return tuple(groups), why
 
     def _limits(self, kind: str, plain: Plain, is_integer: bool) -> Limits:
@@ -143,7 +141,7 @@ class Groups:
 
 
 def said(plain: Plain, word: str) -> list[Any]:
-    """Collect the distinct values in a branch's lists under a keyword."""
+    """Collect the distinct values of a keyword whose value is a list."""
     return list(dict.fromkeys(value for one in plain for value in one.schema.get(word, ())))
 
 
@@ -177,7 +175,7 @@ def _number_limits(plain: Plain, is_integer: bool) -> NumberLimits:
     )
 
 
-# ---- values that have nothing in them --------------------------------------------------------------------------------
+# ---- scalars ---------------------------------------------------------------------------------------------------------
 
 
 def scalar_expression(group: Group, pointer: str) -> Expression:
@@ -197,9 +195,9 @@ def scalar_expression(group: Group, pointer: str) -> Expression:
 
 
 def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
-    """Build the leaf of strings or numbers, equal values written alike."""
-    # Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
-    # register would count are written with at most :data:`LONGEST` characters.
+    """Build the leaf of strings or numbers in canonical form; ``None`` if a register would have to count."""
+    # A number has no exponent and no trailing zeros. A string whose length a register would count has at most
+    # :data:`LONGEST` characters.
     if isinstance(limits, NumberLimits):
         shortest_forms = Dfa.from_regex(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?") - Dfa.from_choices(["-0"])
         return Leaf(number_automaton(limits) & shortest_forms)
@@ -211,7 +209,7 @@ def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
 
 
 def error_at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
-    """Add the schema's position to an error of a string or number."""
+    """Add the schema's pointer to an error about a string or number."""
     if isinstance(error, PatternError):
         kind = SchemaTooLarge if isinstance(error, PatternTooLarge) else SchemaError
         return kind(error.message, pointer, details=error.details, hint=error.hint)
@@ -219,7 +217,7 @@ def error_at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
 
 
 def bare_name(group: Group) -> str:
-    """Name the rule of a type without limits; empty with limits."""
+    """Return the name of the rule of a type without limits; empty if there are limits."""
     match group.limits:
         case NumberLimits(is_integer=is_integer):
             return ("integer" if is_integer else "number") if group.limits == NumberLimits(is_integer) else ""
@@ -230,7 +228,7 @@ def bare_name(group: Group) -> str:
 
 
 def why_nothing(group: Group, plain: Plain) -> str:
-    """Explain why a group has no text, with the keywords."""
+    """Explain by its keywords why a group has no text."""
     found = dict.fromkeys(word for word in _ABOUT[group.type] for one in plain if word in one.schema)
     *others, last = found
     words = f"{', '.join(others)} and {last} together" if others else last
@@ -242,9 +240,9 @@ def why_nothing(group: Group, plain: Plain) -> str:
 
 
 def inferred_type(plain: Plain, is_hidden: Callable[[str], bool], draft: Draft) -> tuple[str, str] | None:
-    """Infer the type of a branch whose keywords are about one type alone."""
-    # Returned: the type, and the pointer of a schema that tells it. ``None`` where a schema says a type or names
-    # values, and where keywords are about several types, or about none.
+    """Infer the type of a branch whose keywords apply to one type only."""
+    # Returned: the type, and the pointer of a schema with such a keyword. ``None`` if a schema has ``type``, ``enum``
+    # or ``const``, or if the keywords apply to several types or to none.
     found: dict[str, str] = {}
     for one in plain:
         schema = one.schema
@@ -262,7 +260,7 @@ def inferred_type(plain: Plain, is_hidden: Callable[[str], bool], draft: Draft) 
 
 
 def hidden_pointers(document: SchemaDocument) -> frozenset[str]:
-    """Find the schemas under keywords where nothing is inferred, references followed.
+    """Find the schemas for which no type is inferred, also by references.
 
     >>> from sfgen.schema.reading.read import read_schema
     >>> sorted(hidden_pointers(read_schema({"not": {"items": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}, "b": {}}})))
@@ -281,7 +279,7 @@ def hidden_pointers(document: SchemaDocument) -> frozenset[str]:
 
 
 def _inside(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
-    """Yield the keywords of a schema that have schemas in them, and their pointers."""
+    """Yield the subschemas of a schema: the keyword and the pointer."""
     schema = _schema_at(document, pointer)
     if isinstance(schema, dict) and not is_reference_alone(schema, document.draft):
         for way, _ in subschemas(schema, KINDS[document.draft]):
@@ -294,7 +292,7 @@ def _schema_at(document: SchemaDocument, pointer: str) -> Any:
 
 
 def _referred(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
-    """Yield the keywords by which a schema refers to others, and the pointers they may lead to."""
+    """Yield the references of a schema: the keyword and each possible target."""
     for keyword, reference in references_of(_schema_at(document, pointer), document.draft):
         yield keyword, document.resolve(reference, pointer, keyword)[0]
         name = dynamic_name(keyword, reference)

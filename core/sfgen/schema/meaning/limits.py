@@ -1,4 +1,4 @@
-"""The limits of the numbers, counts, arrays and objects of a branch: the strictest of all that its schemas say."""
+"""The limits of numbers, counts, arrays and objects in a branch: the intersection of the limits of its schemas."""
 
 from __future__ import annotations
 
@@ -19,34 +19,32 @@ from sfgen.schema.scalars.strings import divided, is_found
 from sfgen.schema.scalars.written_text import any_text
 
 MAX_EXPONENT = 400
-"""The most digits before or behind the point of a number in a schema."""
+"""The most digits before or after the point of a number in a schema."""
 
 MAX_COUNT = 1_000_000
-"""The most that a text may have to have: characters of a string, items of an array."""
+"""The highest lower limit of a count: characters of a string, items of an array."""
 
 MAX_PREFIX = 1_000
 """The most items that a schema may describe one by one."""
 
 FEW_PATTERNS = 6
-"""The most patterns of names of one object of which each set is looked at, whether there are such names or not."""
+"""The most patterns of ``patternProperties`` of which all subsets are listed, without a test of their intersection."""
 
 MAX_SORTS = 128
-"""The most sorts of names of one object, by the patterns that are found in them."""
+"""The most sorts of names of one object: sets of names that match the same patterns."""
 
 MAX_WANTED = 4
-"""The most members of one object that are asked for by what they are, not by their names."""
+"""The most wanted members of one object; see :class:`~.negation.Wanted`."""
 
 MAX_VALUE_DEPTH = 60
-"""How deep arrays and objects may stand in each other in a value that a schema names."""
+"""The deepest nesting of arrays and objects in a value of ``enum`` or ``const``."""
 
 _BEYOND = 2**31 - 2
-"""An upper limit from here on says nothing: no text comes so far, and no register counts so far."""
+"""An upper limit of at least this is ignored: no text is so long, and registers do not count so far."""
 
 
 class Contradiction(Exception):
-    """Raised where no value can satisfy a schema."""
-
-    # This is not an error by itself: the value may be one that can be left out.
+    """Raised where no value can satisfy a schema; it is an error only if the value is required."""
 
     def __init__(self, reason: str, pointer: str) -> None:
         super().__init__(reason)
@@ -55,7 +53,7 @@ class Contradiction(Exception):
 
 
 class Bound(NamedTuple):
-    """A limit. Of two lower ones the greater is the stricter."""
+    """A lower or upper limit of a number or count, with its keyword."""
 
     value: Fraction
     is_exclusive: bool
@@ -67,9 +65,9 @@ class Bound(NamedTuple):
 
 
 def exact(number: Any, pointer: str) -> Fraction:
-    """Convert a number of a schema without rounding.
+    """Convert a number of a schema to a fraction without rounding.
 
-    A float is the decimal that it is written as.
+    A float counts as the decimal that ``repr`` shows.
 
     >>> exact(0.1, "") == Fraction(1, 10)
     True
@@ -77,7 +75,7 @@ def exact(number: Any, pointer: str) -> Fraction:
     decimal = number if isinstance(number, Decimal) else Decimal(repr(number))
     if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
         raise SchemaTooLarge(
-            f"a number passes the limit of {MAX_EXPONENT} digits", pointer, hint="Use a smaller limit, or none."
+            f"a number passes the limit of {MAX_EXPONENT} digits", pointer, hint="Use a smaller number, or none."
         )
     return Fraction(decimal)
 
@@ -117,12 +115,11 @@ def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
 
 
 def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | None]:
-    """Find the strictest limits of a length or a count."""
-    # The lower one is 0 where nothing is said.
+    """Find the strictest limits of a length or a count; the lower one is 0 by default."""
     lower = max(_bounds(plain, least), default=None)
     upper = min(_bounds(plain, greatest), default=None)
     if lower is not None and lower.value > MAX_COUNT:
-        raise SchemaTooLarge(f"{lower} passes the limit of {MAX_COUNT:,}", lower.pointer, hint="Ask for fewer.")
+        raise SchemaTooLarge(f"{lower} passes the limit of {MAX_COUNT:,}", lower.pointer, hint="Require fewer.")
     _between(lower, upper)
     most = None if upper is None or upper.value >= _BEYOND else int(upper.value)
     return (0 if lower is None else int(lower.value), most)
@@ -147,33 +144,33 @@ def _between(lower: Bound | None, upper: Bound | None) -> tuple[Bound | None, Bo
 
 
 class Contains(NamedTuple):
-    """A demand on some items of an array: ``contains`` and its counts."""
+    """The keyword ``contains`` and its counts."""
 
     item: Conjunction
     minimum: int
     maximum: int | None  # the most; ``None``: any number
-    otherwise: Conjunction  # what the other items are, where there is a most: none of them
+    otherwise: Conjunction  # the schema of all other items: the negation of ``item`` if there is a maximum
 
 
 @dataclass(frozen=True)
 class ArrayLimits:
-    """The demands on an array."""
+    """The limits of an array."""
 
-    prefix: tuple[Conjunction, ...]  # what the first items are, one by one
-    rest: Conjunction | None  # what the items behind them are; ``None``: there are none
+    prefix: tuple[Conjunction, ...]  # the schemas of the first items, one by one
+    rest: Conjunction | None  # the schema of the items after them; ``None``: there are none
     minimum: int
     maximum: int | None  # the most items; ``None``: any number
-    contains: tuple[Contains, ...] = ()  # what some items must be, and how many: the fewest, and the most
+    contains: tuple[Contains, ...] = ()
     are_unique: bool = False
 
     def item(self, index: int) -> Conjunction | None:
-        """Return what an item must satisfy; ``None``: there is none."""
+        """Return the schema of an item; ``None``: there is no such item."""
         return self.prefix[index] if index < len(self.prefix) else self.rest
 
 
 def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
-    """Collect what the arrays of a branch must satisfy."""
-    described = [_items_said(one, draft) for one in plain]
+    """Intersect the limits of arrays of a branch's schemas."""
+    described = [_items_of(one, draft) for one in plain]
     minimum, maximum = count_bounds(plain, "minItems", "maxItems")
     length = max((len(prefix) for prefix, _ in described), default=0)
     if length > MAX_PREFIX:
@@ -190,7 +187,7 @@ def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
         prefix, is_closed = prefix[:maximum], is_closed or maximum <= length
     if is_closed and minimum > len(prefix):
         pointer = next(one.pointer for one in plain if "minItems" in one.schema)
-        raise Contradiction(f"minItems {minimum} is above the {len(prefix)} items that there may be", pointer)
+        raise Contradiction(f"minItems {minimum} is above the {len(prefix)} items that are allowed", pointer)
     most = len(prefix) if is_closed else maximum
     are_unique = any(one.schema.get("uniqueItems") is True for one in plain) and (most is None or most > 1)
     contains = tuple(found for one in plain if (found := _contains(one, draft)) is not None)
@@ -198,7 +195,7 @@ def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
 
 
 def _contains(one: Subschema, draft: Draft) -> Contains | None:
-    """Return what one schema demands of some items; ``None`` if nothing."""
+    """Return the ``contains`` of one schema; ``None`` if it has none or it has no effect."""
     if not one.says("contains", draft):
         return None
     counts = draft >= Draft.DRAFT_2019_09
@@ -212,8 +209,8 @@ def _contains(one: Subschema, draft: Draft) -> Contains | None:
     return Contains(item, least, most, () if most is None else (negated(item[0]),) if item else NONE)
 
 
-def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
-    """Return what one schema demands of the first items, one by one, and of those behind."""
+def _items_of(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
+    """Return one schema's conjunctions for the first items, one by one, and for the items after them."""
     schema = one.schema
     listed, others = item_words(draft)
     if isinstance(schema.get(listed), list):
@@ -226,16 +223,16 @@ def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjun
 
 
 class Property(NamedTuple):
-    """A property that has a name."""
+    """A property with a known name."""
 
-    name: str  # its name, not written
+    name: str  # the name itself, not its JSON
     value: Conjunction
-    is_declared: bool  # whether a schema has it among its ``properties``; else it is only required
+    is_declared: bool  # whether it is in the ``properties`` of a schema; else it is only required
     is_required: bool
 
 
 class Others(NamedTuple):
-    """The properties whose names match some patterns and no others."""
+    """The undeclared properties whose names match some patterns and no others."""
 
     found: tuple[str, ...]
     not_found: tuple[str, ...]
@@ -244,21 +241,21 @@ class Others(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectLimits:
-    """The demands on an object."""
+    """The limits of an object."""
 
-    # the properties that have names: the declared ones in the order of the schema, then the others
+    # the properties with known names: the declared ones in the order of the schema, then the required ones
     properties: tuple[Property, ...]
-    others: tuple[Others, ...]  # all other properties that there may be, by the patterns that are found in their names
-    # whether the schema speaks of names in which no pattern is found. Where it does not, the options tell.
+    others: tuple[Others, ...]  # the allowed undeclared properties, by the patterns that match their names
+    # whether the schema has ``additionalProperties``; if not, the options decide whether there may be such properties
     says_additional: bool
-    names: Conjunction = ANYTHING  # what all names are, as strings
+    names: Conjunction = ANYTHING  # the schemas of all names, as strings
     minimum: int = 0
     maximum: int | None = None  # the most; ``None``: any number
-    wanted: tuple[Wanted, ...] = ()  # each of them is some member
-    plain: Plain = field(default=(), compare=False)  # the branch that says all this
+    wanted: tuple[Wanted, ...] = ()  # members that the object must have
+    plain: Plain = field(default=(), compare=False)  # the branch with these limits
 
     def value(self, name: str) -> Conjunction:
-        """Return what a property's value must satisfy."""
+        """Return the conjunction of a property's value."""
         known = next((one.value for one in self.properties if one.name == name), None)
         return _values(self.plain, (name,))[name] if known is None else known
 
@@ -267,11 +264,11 @@ class ObjectLimits:
         return hash((self.properties, self.others, self.names, self.minimum, self.maximum, self.wanted))
 
     def __hash__(self) -> int:
-        return self._hash  # it is asked for often, and there may be hundreds of properties
+        return self._hash  # cached, as it is used often and there may be hundreds of properties
 
 
 def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
-    """Collect what the objects of a branch must satisfy."""
+    """Intersect the limits of objects of a branch's schemas."""
     named: dict[str, None] = {}
     declared = set[str]()
     required: dict[str, Subschema] = {}
@@ -297,16 +294,16 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
             )
     if maximum is not None and len(required) > maximum:
         pointer = next(one.pointer for one in plain if "maxProperties" in one.schema)
-        raise Contradiction(f"required names more than maxProperties {maximum}", pointer)
+        raise Contradiction(f"required lists more names than maxProperties {maximum}", pointer)
     properties = [Property(name, values[name], name in declared, name in required) for name in named]
     properties += [Property(name, value, False, True) for name, value in undeclared.items()]
     says_additional = any("additionalProperties" in one.schema for one in plain)
     wanted = tuple(dict.fromkeys(each for one in plain for each in one.schema.get("-members", ())))
     if len(wanted) > MAX_WANTED:
         raise SchemaTooLarge(
-            f"more than {MAX_WANTED} members must be what not says of them",
+            f"not requires more than {MAX_WANTED} properties without fixed names",
             plain[0].pointer,
-            hint="Say what the members may be instead.",
+            hint="Describe the allowed properties instead.",
         )
     return ObjectLimits(
         tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum, wanted, plain
@@ -314,16 +311,16 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
 
 
 def _check_none_is_refused(plain: Plain, required: Mapping[str, Subschema]) -> None:
-    """Refuse an object that needs a property which must not be there: of such branches ``oneOf`` may make thousands."""
+    """Refuse an object whose required property is ``false``, quickly: ``oneOf`` may make thousands of such branches."""
     for one in plain if required else ():
         for name, value in one.schema.get("properties", {}).items():
             if value is False and name in required:
                 value_of = _values(plain, (name,))[name]
-                raise Contradiction("", value_of[0].pointer)  # false needs no words
+                raise Contradiction("", value_of[0].pointer)  # false needs no explanation
 
 
 def may_be(wanted: Wanted, name: str) -> bool:
-    """Tell whether a wanted member may have a name, the schemas of names aside."""
+    """Return whether a wanted member may have a name; its schemas of names are not checked."""
     return (
         name not in wanted.declared
         and all(is_found(pattern, name) for pattern in wanted.found)
@@ -343,13 +340,13 @@ def _others(plain: Plain) -> Iterator[Others]:
 
 
 def _sorts(patterns: Sequence[str], plain: Plain) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Divide names by the patterns that are found in them: yield these, and those that are not."""
+    """Divide names by the patterns that match them: yield the matching and the other patterns of each sort."""
     if len(patterns) <= FEW_PATTERNS:
         for is_in in product((True, False), repeat=len(patterns)):
             found = tuple(pattern for pattern, kept in zip(patterns, is_in, strict=True) if kept)
             yield found, tuple(pattern for pattern in patterns if pattern not in found)
         return
-    # Of many patterns most are found in few names, and together in none.
+    # Most pairs of many patterns match no common name, so empty intersections are dropped.
     pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
     sorts: list[tuple[tuple[str, ...], tuple[str, ...], Dfa]] = [((), (), any_text())]
     for pattern in patterns:
@@ -368,29 +365,29 @@ def _sorts(patterns: Sequence[str], plain: Plain) -> Iterator[tuple[tuple[str, .
 
 
 def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
-    """Return what one schema demands under an undeclared name that matches some patterns."""
-    value, spoken = ANYTHING, False
+    """Return one schema's conjunction for an undeclared name that matches some patterns."""
+    value, is_matched = ANYTHING, False
     for pattern in one.schema.get("patternProperties", ()):
         if pattern in found:
-            value, spoken = both(value, one.part("patternProperties", pattern)), True
-    if not spoken and "additionalProperties" in one.schema:
+            value, is_matched = both(value, one.part("patternProperties", pattern)), True
+    if not is_matched and "additionalProperties" in one.schema:
         return one.part("additionalProperties")
     return value
 
 
 def _values(plain: Plain, names: Iterable[str]) -> dict[str, Conjunction]:
-    """Return what the values of some properties must satisfy."""
+    """Return the conjunctions of the values of some properties."""
     values = dict.fromkeys(names, ANYTHING)
     for one in plain:
-        speaks_of_all = "patternProperties" in one.schema or "additionalProperties" in one.schema
-        for name in values if speaks_of_all else one.schema.get("properties", ()):
+        has_other_names = "patternProperties" in one.schema or "additionalProperties" in one.schema
+        for name in values if has_other_names else one.schema.get("properties", ()):
             if name in values:
                 values[name] = both(values[name], _of_property(one, name))
     return values
 
 
 def _of_property(one: Subschema, name: str) -> Conjunction:
-    """Return what one schema demands of the value of a property."""
+    """Return one schema's conjunction for the value of a property."""
     found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]
     if name not in one.schema.get("properties", ()):
         return _of_name(one, found)

@@ -1,12 +1,12 @@
-"""The negation of a schema's plain keywords: a union of made schemas that say the contrary of one keyword each.
+"""The negation of a schema's plain keywords: a union of constructed schemas, each the negation of one keyword.
 
-Every keyword is about one type, so its contrary asks for that type. Keywords of the document's drafts do for most;
-what none of them can say has a name that begins with a hyphen, which no schema that was read is asked for:
+A keyword applies to one type, so its negation requires that type. Most negations are keywords of the draft. The others
+are internal keywords, which begin with a hyphen and are ignored in schemas of users:
 
-* ``-patterns``: patterns that must not be found in a string; ``-formats``: formats that it must not have, of those of
-  which it is known what validators take for one; ``-texts``: strings that it must not be;
-* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be;
-* ``-members``: what some member of an object must be, each a :class:`Wanted`.
+* ``-patterns``: patterns that must not match a string; ``-formats``: formats that it must not have, only those for
+  which the texts that validators accept are known; ``-texts``: strings that it must not equal;
+* ``-multiples``: divisors that must not divide a number; ``-numbers``: numbers that it must not equal;
+* ``-members``: members that an object must have, each a :class:`Wanted`.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from sfgen.substring.document import SUBSTRING_OF
 CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
     {"date": Draft.DRAFT_07, "ipv4": Draft.DRAFT_04, "uuid": Draft.DRAFT_2019_09}
 )
-"""The formats that ``at_most`` knows, and the first draft in which the package jsonschema asks for them."""
+"""The formats that ``at_most`` supports, and the first draft in which the package jsonschema checks them."""
 
 MOST_OTHERS = 200
-"""The most schemas that say what all values but some are."""
+"""The most schemas of the negation of ``enum`` or ``const``."""
 
 MOST_NAMES = 4
-"""The most names of properties of which it is told case by case which are there."""
+"""The most names of properties whose subsets are distinguished as cases."""
 
 
 class Wanted(NamedTuple):
-    """A member that an object must have: its name matches patterns and is none of some, and its value is told."""
+    """A wanted member: an object must have a member with such a name and value, whatever the name is."""
 
-    found: tuple[str, ...] = ()
-    not_found: tuple[str, ...] = ()
-    declared: tuple[str, ...] = ()  # what its name is not
-    names: Conjunction = ANYTHING  # what its name is, as a string
+    found: tuple[str, ...] = ()  # patterns that match the name
+    not_found: tuple[str, ...] = ()  # patterns that do not match it
+    declared: tuple[str, ...] = ()  # names that it does not have
+    names: Conjunction = ANYTHING  # further schemas of the name, as a string
     value: Conjunction = ANYTHING
 
 
 def negated(one: Subschema) -> Subschema:
-    """Negate a schema: it allows exactly what the other does not."""
+    """Return the schema that allows exactly the values that another does not."""
     return Subschema({"not": one}, one.pointer, f"not {one.key}")
 
 
 def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
-    """Demand that an object has a property."""
+    """Return the schema of objects with a property; of other values, too, unless ``is_object``."""
     schema: dict[str, Any] = {"required": [name]}
     if is_object:
         return Subschema({"type": "object", **schema}, one.pointer, f"object with {name!r} {one.key}")
@@ -57,21 +57,19 @@ def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
 
 
 def absent(one: Subschema, name: str) -> Subschema:
-    """Demand that an object lacks a property; other values are allowed."""
+    """Return the schema of objects without a property, and of other values."""
     return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
 
 
 def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
-    """Demand that an object has a property with certain values."""
-    # Other values than objects are allowed.
+    """Return the schema of objects with a property that has one of some values, and of other values."""
     schema = {"required": [name], "properties": {name: {"enum": values}}}
     return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
 
 
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
-    """Negate the plain keywords of a schema."""
-    # Returned: conjunctions, one of which each refused value satisfies, and no other value any of them; and the
-    # keywords that could not be negated, so that values are missing.
+    """Negate the plain keywords of a schema; return conjunctions, and the keywords that could not be negated."""
+    # A value that violates a negated keyword satisfies one of the conjunctions; no other value satisfies any.
     found: list[Conjunction] = []
     left_out: list[str] = []
     for word in one.schema:
@@ -88,13 +86,12 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
 
 
 def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
-    """Make the conjunctions that together are the contrary of a keyword."""
-    # A value must satisfy one of them.
+    """Make the conjunctions of the negation of a keyword, one of which a value must satisfy."""
     return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 
 
 def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
-    """Describe the values with an unevaluated property or item, which are refused."""
+    """Negate ``unevaluatedProperties`` or ``unevaluatedItems``: values with such a property or item."""
     listed, others = item_words(draft)
     if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
         return []
@@ -117,7 +114,7 @@ def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -
 def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
     """Describe objects with a property besides some names, which are few.
 
-    Which of the names are there is divided into cases, so that the number of properties tells of others.
+    There is a schema for each subset of the names that are present: more properties than these are other ones.
 
     >>> _objects_with_more(["a"])[1] == {
     ...     "type": "object", "required": ["a"], "properties": {}, "additionalProperties": True, "minProperties": 2
@@ -138,7 +135,7 @@ def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
 
 
 def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
-    """Negate one keyword: return schemas, one of which must hold; ``None`` where that cannot be said."""
+    """Negate one keyword: return schemas, one of which must hold; ``None`` if it cannot be negated."""
     value = one.schema[word]
     match word:
         case "type":
@@ -175,7 +172,7 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
         case "propertyNames" | "patternProperties" | "additionalProperties":
             return [{"type": "object", "-members": [wanted]} for wanted in _members_beside(one, word)]
         case "minContains" | "maxContains":
-            return []  # told with contains
+            return []  # the case of contains
         case "contains" if "minContains" not in one.schema and "maxContains" not in one.schema:
             part = one.part("contains")
             return [{"type": "array", **({"items": negated(part[0])} if part else {"maxItems": 0})}]
@@ -198,7 +195,7 @@ def _other_types(names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _other_values(values: list[Any], draft: Draft) -> list[dict[str, Any]] | None:
-    """Return the schemas of all values but these; ``None`` where there would be too many."""
+    """Return the schemas of all values but these; ``None`` if there would be too many."""
     others = [name for name in VALUE_TYPES if name not in set(map(json_type, values))]
     found: list[dict[str, Any]] = [{"type": others}] if others else []
     booleans = [value for value in values if isinstance(value, bool)]
@@ -218,7 +215,7 @@ def _other_values(values: list[Any], draft: Draft) -> list[dict[str, Any]] | Non
 
 
 def _other_arrays(arrays: list[list[Any]], draft: Draft) -> Iterator[dict[str, Any]]:
-    """Describe all arrays but these, by the first item at which an array leaves them or their tree ends.
+    """Describe all arrays but these, by the first item at which an array leaves the trie of them or ends in it.
 
     >>> list(_other_arrays([[1]], Draft.DRAFT_2020_12))[1]
     {'type': 'array', 'prefixItems': [{'not': {'enum': [1]}}], 'minItems': 1}
@@ -240,7 +237,7 @@ def _other_arrays(arrays: list[list[Any]], draft: Draft) -> Iterator[dict[str, A
 
 
 def _other_objects(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Describe all objects but these, by the first name at which an object leaves them, or by members besides.
+    """Describe all objects but these, by the first name at which an object leaves the trie, or by more members.
 
     >>> list(_other_objects([{"a": 1}]))[0]
     {'type': 'object', 'required': [], 'properties': {'a': False}}
@@ -275,8 +272,8 @@ def _equal_to(value: Any) -> dict[str, Any]:
 
 
 def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
-    """Return the numbers on the other side of a limit."""
-    if isinstance(value, bool):  # draft 04: said with the limit
+    """Return the schemas of the numbers on the other side of a limit."""
+    if isinstance(value, bool):  # draft 04: the case of minimum or maximum
         return []
     side = "Maximum" if word.lower().endswith("minimum") else "Minimum"
     is_exclusive = word.startswith("exclusive") or one.schema.get(f"exclusive{word.capitalize()}") is True
@@ -284,7 +281,7 @@ def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
 
 
 def _members_beside(one: Subschema, word: str) -> Iterator[Wanted]:
-    """Describe the members that a keyword about members refuses."""
+    """Yield the members, one of which each object that violates a keyword has."""
     if word == "patternProperties":
         for pattern in one.schema[word]:
             if part := one.part(word, pattern):
@@ -302,7 +299,7 @@ def _members_beside(one: Subschema, word: str) -> Iterator[Wanted]:
 
 
 def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
-    """Describe arrays one of whose first items is not what it should be."""
+    """Describe arrays with an item of the prefix that violates its schema."""
     for index in range(len(one.schema[word])):
         part = one.part(word, index)
         if part:
@@ -310,12 +307,12 @@ def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
 
 
 def item_words(draft: Draft) -> tuple[str, str]:
-    """Return the keywords of the first items and of the others."""
+    """Return the keywords of the first items and of the other items in a draft."""
     return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 
 def _items_behind(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
-    """Describe arrays with an item that is not what those behind the first ones should be."""
+    """Describe arrays with an item after the prefix that violates the schema; ``None`` if that is not possible."""
     listed = one.schema.get(item_words(draft)[0])
     first = len(listed) if isinstance(listed, list) else 0
     part = one.part(word)

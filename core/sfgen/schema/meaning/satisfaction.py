@@ -1,7 +1,7 @@
-"""Whether a value satisfies a schema, and whether a branch has a value at all.
+"""Decide whether a value satisfies a schema, and prove that a branch has no value.
 
-The first is decided exactly. The second is proved through a few levels of what must be there: a required property whose
-values contradict each other is enough. Where nothing is proved, a branch is taken to have a value.
+The first is exact. The second is incomplete: it looks a few levels deep at required properties and items, one of which
+without a value is enough. Without a proof, a branch is assumed to have a value.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from sfgen.schema.reading.strict_json import as_decimal, key
 from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits, is_impossible
 
-_DEEPEST = 6
+_DEEPEST = 6  # levels of required properties and items in a proof
 
 Unions: TypeAlias = Callable[[Conjunction], Union]
-"""The branches of each conjunction."""
+"""A function that returns the branches of a conjunction."""
 
 
 class UndecidedError(Exception):
-    """Raised where not all branches are known: some cannot be told, or they are asked for while they are found."""
+    """Raised where the branches are unknown: some cannot be expressed, or they are needed for their own computation."""
 
 
 class Satisfaction:
-    """Decides exactly whether a value satisfies schemas of a document."""
-
-    # The writing options make no difference.
+    """Decides exactly whether a value satisfies schemas of a document, whatever the writing options are."""
 
     def __init__(self, unions: Unions, groups: Groups) -> None:
         self._unions = unions
@@ -42,13 +40,13 @@ class Satisfaction:
         self._keys: dict[Plain, frozenset[Any] | None] = {}
 
     def of(self, value: Any, conjunction: Conjunction, depth: int = 0) -> bool:
-        """Tell whether a value satisfies a conjunction."""
+        """Return whether a value satisfies a conjunction."""
         if not conjunction:
             return True
         return any(self.of_branch(value, plain, depth) for plain in self._unions(conjunction))
 
     def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Tell whether a value satisfies one branch."""
+        """Return whether a value satisfies one branch."""
         if plain not in self._keys:
             values = listed(plain)
             self._keys[plain] = None if values is None else frozenset(map(key, values))
@@ -56,7 +54,7 @@ class Satisfaction:
         return (keys is None or key(value) in keys) and self.beside_values(value, plain, depth)
 
     def beside_values(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Tell whether a value satisfies a branch without its enums and constants."""
+        """Return whether a value satisfies a branch without its enums and constants."""
         if depth > MAX_VALUE_DEPTH:
             raise SchemaTooLarge(
                 f"a value of enum or const is nested more than {MAX_VALUE_DEPTH} deep",
@@ -110,9 +108,7 @@ class Satisfaction:
 
 
 class Emptiness:
-    """Proves that branches of a document have no value, from unions that lack no value."""
-
-    # It is not to be shared between threads.
+    """Proves that branches of a document have no value, from complete unions. Not thread-safe."""
 
     def __init__(self, unions: Unions, groups: Groups, draft: Draft) -> None:
         self._draft = draft
@@ -121,19 +117,19 @@ class Emptiness:
         self._satisfaction = Satisfaction(unions, groups)
         self._decided: dict[Plain, bool] = {}
         self._empty: set[tuple[Conjunction, int]] = set()
-        """What has no value, and at which depth that was proved."""
-        self._in_vain: set[tuple[Conjunction, int]] = set()
-        """What the present question has led to, so that nothing was proved."""
+        """The conjunctions without a value, with the depth of the proof."""
+        self._unproved: set[tuple[Conjunction, int]] = set()
+        """The conjunctions for which the current proof found nothing."""
 
     def has_decided(self, plain: Plain) -> bool:
-        """Tell whether it was asked about a branch before."""
+        """Return whether a branch is in the cache."""
         return plain in self._decided
 
     def proves(self, plain: Plain) -> bool:
-        """Tell whether a branch is known to have no value."""
+        """Return whether a branch provably has no value."""
         found = self._decided.get(plain)
         if found is None:
-            self._in_vain.clear()
+            self._unproved.clear()
             found = self._decided[plain] = self._is_known(plain, 0)
         return found
 
@@ -155,7 +151,7 @@ class Emptiness:
                 items = [limits.item(index) for index in range(min(minimum, len(limits.prefix) + 1))]
                 return any(item is None or self._is_empty(item, depth + 1) for item in items)
             case StringLimits(formats=formats) as limits:
-                # Automata of formats and of what is not found are too small; what they leave out may be the value.
+                # The automata of formats and negated patterns are too small: a value may be among the missing texts.
                 known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
                 wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
                 return is_impossible(wider)
@@ -168,11 +164,11 @@ class Emptiness:
         if not conjunction or depth > _DEEPEST:
             return False
         asked = conjunction, depth
-        if asked in self._empty or asked in self._in_vain:
+        if asked in self._empty or asked in self._unproved:
             return asked in self._empty
         try:
             is_empty = all(self._is_known(plain, depth) for plain in self._unions(conjunction))
         except (SchemaError, UndecidedError):
             is_empty = False
-        (self._empty if is_empty else self._in_vain).add(asked)
+        (self._empty if is_empty else self._unproved).add(asked)
         return is_empty

@@ -1,1 +1,1 @@
-"""The second room: a schema is read, from whatever it comes as, checked, and its references are resolved."""
+"""Read a schema from any of its forms, check it, and resolve its references."""

@@ -1,12 +1,12 @@
-"""A schema that was read: what it says, by which draft, and where its references lead.
+"""A parsed schema: its content, its draft, and the targets of its references.
 
-References are resolved by identifiers, anchors and JSON pointers (RFC 6901). Schemas are named by their pointers
-throughout: these tell rules apart, and messages where something stands.
+References are resolved by identifiers, anchors and JSON pointers (RFC 6901). The pointer of a schema is its identity
+everywhere: rules are distinguished by it, and messages contain it.
 
-``$dynamicRef`` leads to the outermost resource in the dynamic scope that has a ``$dynamicAnchor`` of its name, and
-``$recursiveRef`` to the outermost with ``$recursiveAnchor`` (JSON Schema 2020-12, 8.2.3.2; 2019-09, 8.2.4.2). The first
-resource that has the anchor decides for all that is inside, so a scope is a mapping of names to schemas that only grows
-on the way in.
+The target of ``$dynamicRef`` is in the outermost resource of the dynamic scope that has a ``$dynamicAnchor`` of its
+name, that of ``$recursiveRef`` is the outermost one with ``$recursiveAnchor`` (JSON Schema 2020-12, 8.2.3.2; 2019-09,
+8.2.4.2). The first resource with an anchor is the target for all resources inside, so a scope is a mapping of names to
+schemas to which inner resources only add names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INDEX = re.compile("0|[1-9][0-9]*")
 
 
 class UnresolvedError(LookupError):
-    """A reference that leads nowhere."""
+    """Raised for a reference without a target."""
 
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
@@ -51,7 +51,7 @@ class UnresolvedError(LookupError):
 def joined_uri(base: str, reference: str) -> str:
     """Resolve a reference against a base (RFC 3986)."""
     try:
-        urlsplit(reference)  # which is not looked at where there is no base
+        urlsplit(reference)  # urljoin does not parse it if there is no base
         return urljoin(base, reference)
     except ValueError as error:
         raise UnresolvedError(f"{shown_reference(reference)} is not a URI: {error}") from None
@@ -66,15 +66,14 @@ def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
 
 
 def is_reference_alone(schema: Any, draft: Draft) -> bool:
-    """Tell whether only a schema's reference counts."""
-    # Up to draft 07 the siblings of ``$ref`` are ignored.
+    """Return whether all keywords beside a schema's ``$ref`` are ignored, as up to draft 07."""
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
 
 def dynamic_name(keyword: str, reference: str) -> str | None:
-    """Name the dynamic anchor that a reference may find elsewhere.
+    """Return the name of a reference's dynamic anchor; ``None`` if the reference is not dynamic.
 
-    ``$recursiveRef`` has no name, which is the empty one here.
+    The name of ``$recursiveRef`` is empty.
 
     >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
     ('node', '', None)
@@ -86,7 +85,7 @@ def dynamic_name(keyword: str, reference: str) -> str | None:
 
 
 def _dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
-    """Name the dynamic anchors of a schema; see :func:`dynamic_name`."""
+    """List the names of a schema's dynamic anchors; see :func:`dynamic_name`."""
     if not isinstance(schema, dict):
         return []
     if draft is Draft.DRAFT_2019_09:
@@ -100,12 +99,11 @@ class Identifiers:
     """The identifiers and anchors of the schemas in a document.
 
     Attributes:
-        resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
-        bases: The URI of each such schema by its pointer; the document itself, which is ``""``, is always there.
+        resources: The pointer of each schema with its own URI (a resource), by the URI without a fragment.
+        bases: The URI of each resource by its pointer; the document itself, ``""``, is always included.
         anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
-        dynamic: For each resource, by its pointer, the pointers of the schemas in it that dynamic references find, by
-            their names.
-        doubled: The pointers of schemas that have the same URI, or the same anchor, by that: no name of any of them.
+        dynamic: For each resource, by its pointer, the pointers of its dynamic anchors, by their names.
+        doubled: The pointers of schemas that share a URI or an anchor, by that; it identifies none of them.
     """
 
     resources: dict[str, str]
@@ -116,18 +114,18 @@ class Identifiers:
 
     @classmethod
     def empty(cls) -> Identifiers:
-        """Make the identifiers of a document that is not yet read."""
+        """Make the identifiers of a document before its schemas are added."""
         return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
-        """Record a schema's identifier and anchors; return the keyword by which another one has the same."""
+        """Record a schema's identifier and anchors; return the keyword of one that another schema has, too."""
         if not isinstance(schema, dict) or is_reference_alone(schema, draft):
             return None
         keyword = "id" if draft is Draft.DRAFT_04 else "$id"
         identifier = schema.get(keyword)
         if isinstance(identifier, str):
             uri, _, fragment = identifier.partition("#")
-            # Some programs write the pointer of each schema as its "$id": that is no name.
+            # Some generators write the pointer of each schema as its "$id": that is not an anchor.
             is_name = fragment and not fragment.startswith("/") and draft <= Draft.DRAFT_07
             base = joined_uri(self.base_of(pointer), uri) if uri else ""
             if uri and not (is_name and base == self.base_of(pointer)):
@@ -147,7 +145,7 @@ class Identifiers:
         return None
 
     def _only(self, names: dict[str, str], name: str, pointer: str) -> bool:
-        """Record a name; tell whether no other schema has it."""
+        """Record a URI or anchor; return whether no other schema has it."""
         first = names.setdefault(name, pointer)
         if first == pointer:
             return True
@@ -155,38 +153,35 @@ class Identifiers:
         return False
 
     def _check_alone(self, root: Any, name: str, reference: str) -> None:
-        """See to it that a reference leads to one schema only, or to several that are alike."""
+        """Refuse a reference to a URI or anchor that different schemas share."""
         first, *others = self.doubled.get(name) or [""]
         if any(value_at(root, other) != value_at(root, first) for other in others):
             places = f"{first or 'the top'} or to {others[0]}"
             raise UnresolvedError(
-                f"{shown_reference(reference)} may lead to {places}, which have the same name",
-                "Refer to it by its place, or give each schema a name of its own.",
+                f"{shown_reference(reference)} may lead to {places}, which have the same identifier",
+                "Refer to it by its JSON pointer, or give each schema its own identifier.",
             )
 
     def base_of(self, pointer: str) -> str:
-        """Return the URI against which references in a schema are resolved."""
-        # It is that of the nearest schema around it that has one.
+        """Return the base URI of a schema's references: that of its resource."""
         return self.bases[self.resource_of(pointer)]
 
     def resource_of(self, pointer: str) -> str:
-        """Return the pointer of the nearest enclosing schema with a URI."""
-        # It may be the schema itself.
+        """Return the pointer of a schema's resource: of itself or the nearest schema around it that has a URI."""
         while pointer not in self.bases:
             pointer = pointer.rpartition("/")[0]
         return pointer
 
     def knows(self, reference: str, base_pointer: str) -> bool:
-        """Tell whether a reference points into this document."""
-        # There may be nothing at that position.
+        """Return whether a reference points into this document; its target may be missing."""
         base, uri = self.base_of(base_pointer), reference.partition("#")[0]
         try:
             return (joined_uri(base, uri) if uri else base) in self.resources
-        except UnresolvedError:  # it leads nowhere at all
+        except UnresolvedError:  # not a URI: there is no other document to look for
             return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
-        """Find what a reference leads to: its pointer, and what is there."""
+        """Return the pointer and the value of a reference's target."""
         base = self.base_of(base_pointer)
         uri, _, fragment = reference.partition("#")
         target = joined_uri(base, uri) if uri else base
@@ -252,7 +247,7 @@ def _lack(value: Any, name: str, passed: str) -> str:
 
 
 def _near(name: str, names: list[str], prefix: str) -> str:
-    """Hint at the name most like one, or at all names if they are few."""
+    """Write a hint with the most similar name, or with all names if they are few."""
     near = get_close_matches(name, names, 1)
     if near:
         return f"Did you mean {prefix}{escaped(near[0])[1:]}?"
@@ -260,7 +255,7 @@ def _near(name: str, names: list[str], prefix: str) -> str:
 
 
 def _elsewhere(root: Any, name: str) -> str:
-    """Hint at a definition whose name is like the end of a pointer."""
+    """Write a hint with a definition whose name is similar to the end of a pointer."""
     if not isinstance(root, dict):
         return ""
     for keyword in DEFINITIONS:
@@ -272,9 +267,7 @@ def _elsewhere(root: Any, name: str) -> str:
 
 
 def shown_reference(text: str) -> str:
-    r"""Quote a reference or a name for a message, on one line.
-
-    It is cut where it is long.
+    r"""Quote a reference or a name for a message, on one line, cut if long.
 
     >>> print(shown_reference("a\n" * 2), len(shown_reference("a" * 99)))
     "a\na\n" 83
@@ -303,7 +296,7 @@ class DynamicScope:
         self.key = f" in {sorted(self.targets.items())}" if self.targets else ""
 
     def at(self, pointer: str) -> DynamicScope:
-        """Return the scope of a schema that is reached from this scope."""
+        """Return the scope of a schema that is referenced in this scope."""
         if not self._anchors:
             return self
         while pointer not in self._anchors:
@@ -317,7 +310,7 @@ class DynamicScope:
 
 
 STATIC = DynamicScope({})
-"""The scope where each reference leads to one schema."""
+"""The scope of documents where each reference has one target."""
 
 
 # ---- documents -------------------------------------------------------------------------------------------------------
@@ -325,12 +318,12 @@ STATIC = DynamicScope({})
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A text that a part of a document was read from.
+    """The source of a part of a document.
 
     Attributes:
-        pointer: The part of the document.
-        name: The file, or the URI; empty if from none.
-        text: The JSON text; empty if there was none.
+        pointer: The pointer of the part.
+        name: The file, or the URI; empty if there is none.
+        text: The JSON text; empty if there is none.
     """
 
     pointer: str
@@ -340,8 +333,7 @@ class SourceFile:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """Make an error about a part of the file."""
-        # It has line, column and caret where the file came as text.
+        """Make an error about a part of the file, with line, column and caret if there is a text."""
         where = positions(self.text) if self.text else None
         offset = where.offset(pointer, of_name=of_name) if where else None
         if where is None or offset is None:
@@ -354,18 +346,18 @@ class SourceFile:
 class SchemaDocument:
     """A well-formed schema.
 
-    Each keyword has a value that it can have, and each reference leads somewhere.
+    The value of each keyword is allowed, and each reference has a target.
 
     Attributes:
         root: The schema: a ``dict`` or ``bool``, numbers as ``int`` or ``Decimal``.
-        draft: The draft that it is read by.
-        name: The file it comes from; empty if from none.
-        text: The JSON text; empty if there was none.
-        notes: What a person should know of it, a line each.
-        identifiers: What the schemas in it call themselves.
-        pointers: The pointers of all schemas in it, of each before those inside it.
-        files: The files that other documents in it come from.
-        quoted: The documents that strings are quoted from, by the names that the schema has for them.
+        draft: The draft of the whole document.
+        name: The file of the schema; empty if there is none.
+        text: The JSON text; empty if there is none.
+        notes: Remarks for the user, a line each.
+        identifiers: The identifiers and anchors of the schemas in it.
+        pointers: The pointers of all schemas in it; each schema is before its subschemas.
+        files: The sources of the other documents in it.
+        quoted: The documents for quotations, by their names in the schema.
     """
 
     root: dict[str, Any] | bool
@@ -379,7 +371,7 @@ class SchemaDocument:
     quoted: Mapping[str, Substring] = field(default_factory=dict, repr=False)
 
     def quoting(self, documents: Mapping[str, Substring]) -> SchemaDocument:
-        """Return the same with documents to quote from."""
+        """Return the same schema with documents for quotations."""
         quoted, named = {**self.quoted, **documents}, set[str]()
         for pointer, schema in self.schemas.items():
             if not isinstance(schema, dict) or SUBSTRING_OF not in schema:
@@ -395,7 +387,7 @@ class SchemaDocument:
             hint = ParameterText("Give the document beside the schema, by its name, with documents.", "documents")
             raise self.error(reason, pointer + escaped(SUBSTRING_OF), hint=hint)
         unused = (
-            f'No string is quoted from the document {name[:60]!r}: no "{SUBSTRING_OF}" names it.'
+            f'The document {name[:60]!r} is not used: no "{SUBSTRING_OF}" names it.'
             for name in quoted
             if name not in named
         )
@@ -403,7 +395,7 @@ class SchemaDocument:
 
     @cached_property
     def schemas(self) -> Mapping[str, Any]:
-        """The schemas of the document by their pointers, each found from the one around it."""
+        """The schemas of the document by their pointers."""
         found: dict[str, Any] = {}
         for pointer in self.pointers:
             around = pointer
@@ -413,10 +405,10 @@ class SchemaDocument:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without cached properties
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
-        """Find the schema that a reference leads to, and its pointer."""
+        """Return the pointer and the schema of a reference's target."""
         pointer = base_pointer + escaped(keyword)
         try:
             target, schema = self.identifiers.resolve(self.root, reference, base_pointer)
@@ -428,7 +420,7 @@ class SchemaDocument:
         return target, schema
 
     def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
-        """Find the schema that a reference by any keyword leads to in a scope, and its pointer."""
+        """Return the pointer and the schema of a reference's target in a dynamic scope."""
         target, schema = self.resolve(reference, base_pointer, keyword)
         name = dynamic_name(keyword, reference)
         if name is not None and name in scope.targets and name in _dynamic_anchors(schema, self.draft):
@@ -438,14 +430,14 @@ class SchemaDocument:
 
     @cached_property
     def repeated_anchors(self) -> frozenset[str]:
-        """The dynamic anchors that more than one resource has."""
+        """The dynamic anchors of more than one resource."""
         counts = Counter(name for anchors in self.identifiers.dynamic.values() for name in anchors)
         return frozenset(name for name, count in counts.items() if count > 1)
 
     @cached_property
     def scope(self) -> DynamicScope:
-        """The dynamic scope around the root."""
-        # Nothing is ever added to it where no reference can move.
+        """The dynamic scope of the root."""
+        # It is static unless a dynamic reference can have several targets.
         used = {
             dynamic_name(keyword, reference)
             for schema in (self.schemas.values() if self.repeated_anchors else ())
@@ -465,20 +457,17 @@ class SchemaDocument:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """Make an error about a part of the schema."""
-        # It has the file, line, column and caret where the schema came as text.
+        """Make an error about a part of the schema, with file, line, column and caret if it has a text."""
         file = self.file_of(pointer)
         return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
 
     def file_of(self, pointer: str) -> SourceFile:
-        """Return the file that a part of the document comes from."""
+        """Return the source of a part of the document."""
         found = [file for file in self.files if f"{pointer}/".startswith(f"{file.pointer}/")]
         return found[0] if found else SourceFile("", self.name, self.text)
 
     def shown_place(self, pointer: str) -> str:
-        """Name a part of the document for people.
-
-        It is the pointer, and the file where it is another one than the root's.
+        """Return the name of a part for messages: the pointer, and the file if it is not the root's.
 
         >>> SchemaDocument(True, Draft.DRAFT_07, files=(SourceFile("/$defs/a", "a.json"),)).shown_place("/$defs/a/not")
         '/not of a.json'

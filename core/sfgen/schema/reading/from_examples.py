@@ -1,28 +1,31 @@
-"""A JSON Schema inferred from examples, so that nobody needs to write one.
+"""Infer a JSON Schema from examples.
 
-Every example is valid by the schema of all of them, and the schema allows little else. The rules, each of which looks
-at all values that stand at one place (``$.address.street``; the items of a list are at one place, too):
+All examples are valid by the schema, and it allows little else. A rule looks at all values with the same path
+(``$.address.street``; all items of a list have the same path):
 
-* **Types.** Those that occur. Integers beside other numbers are numbers; ``1.0`` is a number. ``null`` is one more
-  type. A place with several types is a list of them, or ``anyOf`` if more than one has something else to say.
-* **Objects.** Properties stand in an order that agrees with all objects, where there is one, else about as they first
-  appeared. Those that all objects have are ``required``. No others are allowed.
-* **Lists.** All items of all lists have one schema. Lengths are left open, but a list that is always empty stays so.
+* **Types.** The types that occur. Integers beside other numbers are numbers; ``1.0`` is a number. ``null`` is one more
+  type. Several types are written as a list, or as ``anyOf`` if more than one of them has other keywords.
+* **Objects.** Properties are in an order that agrees with all objects, if there is one, else roughly in the order of
+  first occurrence. Properties of all objects are ``required``. Others are not allowed.
+* **Lists.** All items of all lists have one schema. Lengths are not limited, except that a list which is always empty
+  remains empty.
 * **Formats** (``formats``). Strings that are all dates, date-times, times, UUIDs, IPv4 addresses, e-mail addresses or
-  URIs say so. E-mail addresses need a host like ``example.com``, URIs ``://``: ``a@b`` and ``note:x`` are text.
-* **Enums** (``enums``). Strings without a format are the ones that occurred, if there are at least 10, each of at most
-  40 characters, each different one occurs at least twice, and there are no more different ones than the root of their
-  number, and than 64. What was seen once only is how many more there are to see (Good 1953): here nothing was.
+  URIs get that format. E-mail addresses need a host like ``example.com``, URIs ``://``: ``a@b`` and ``note:x`` do not
+  count.
+* **Enums** (``enums``). Strings without a format become an enum of the strings that occur, if there are at least 10
+  strings of at most 40 characters, each distinct one occurs at least twice, and there are at most 64 distinct ones, and
+  at most the square root of the number of strings. The share of strings that occur once estimates the probability of
+  new ones (Good 1953); here it is zero.
 * **Maps** (``maps``). Objects whose names are data have no ``properties``, but ``additionalProperties`` for all values.
-  They are those of which no name is in all objects, unless there is one object alone, all values have one type beside
-  ``null``, and either there are at least 3 names, which are all numbers, or all dates, date-times, UUIDs or IPv4
-  addresses; or at least 20 names in at least 5 objects, half of which occur once.
+  The conditions: no name is in all objects, unless there is only one object; all values have one type, apart from
+  ``null``; and there are at least 3 names, all numbers, or all dates, date-times, UUIDs or IPv4 addresses, or there are
+  at least 20 names in at least 5 objects, half of which occur once.
 
-Numbers have no bounds, strings no lengths: that the examples have some is no rule. Recursion is not looked for.
+Numbers have no bounds and strings no lengths, since those of the examples are accidental. Recursion is not inferred.
 
-Examples in a file are JSON Lines, a record on each line that is not blank, if the first line is a whole value and there
-are others, or if the file's name ends in ``.jsonl`` or ``.ndjson``. Else the file is one JSON document: a list is a
-list of records, all else one record.
+A file of examples is in JSON Lines, with a record on each line that is not blank, if its first line is a complete value
+and there are others, or if its name ends in ``.jsonl`` or ``.ndjson``. Else it is one JSON document: the items of a
+list are records, and any other value is one record.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from sfgen.schema.reading.strict_json import NotJsonError, Position, decoded, fi
 from sfgen.schema.scalars.formats import DATE, IPV4, TIME, UUID, format_texts
 
 MAX_DEPTH = 64
-"""How deep the lists and objects of an example may be nested."""
+"""The deepest nesting of lists and objects in an example."""
 
 _FEWEST_STRINGS, _MOST_VALUES, _LONGEST_VALUE = 10, 64, 40  # of an enum
 _FEWEST_NAMES, _FEWEST_OF_A_KIND, _FEWEST_OBJECTS = 20, 3, 5  # of maps
@@ -60,12 +63,12 @@ _LOOKS = {
     "email": re.compile(r"[^@]+@[^@]+\.[A-Za-z]{2,}"),
     "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+"),
 }
-"""What strings must look like besides being of a format."""
+"""A pattern for each format that strings must match in addition to the format itself."""
 
 _NAME_FORMATS = ("date", "date-time", "uuid", "ipv4")
 
 MAX_BYTES = 1 << 24
-"""How many bytes a file of records may have."""
+"""The most bytes of a file of records."""
 
 _LINES = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES, ".json")
@@ -107,11 +110,11 @@ def schema_of(
 
 
 def _copied(example: object, number: int) -> Any:
-    """Return an example as the reader of JSON gives it."""
+    """Copy an example to the values of the JSON reader."""
     if isinstance(example, str) and _is_named_as_records(example):
         raise UsageError(
             f"example {number} is a string, and {example!r} is the name of a file",
-            hint="A file is a path: schema_of(pathlib.Path(…)).",
+            hint="Give a file as a path: schema_of(pathlib.Path(…)).",
         )
     try:
         return from_python(example)
@@ -124,14 +127,14 @@ def _copied(example: object, number: int) -> Any:
 
 @dataclass(frozen=True)
 class _Rules:
-    """The rules that may be switched off; see the head of this module."""
+    """The rules of inference, with switches for some; see the head of this module."""
 
     enums: bool
     formats: bool
     maps: bool
 
     def schema(self, values: Iterable[Any], depth: int) -> dict[str, Any]:
-        """Return the schema of all values at one place, of which there is at least one."""
+        """Return the schema of the values of one path, of which there is at least one."""
         groups: dict[str, list[Any]] = {}
         for value in values:
             groups.setdefault(_type_of(value), []).append(value)
@@ -180,13 +183,13 @@ class _Rules:
 
 
 def _type_of(value: Any) -> str:
-    """Return the name of a value's type in JSON Schema."""
+    """Return the type of a value in JSON Schema."""
     kind = json_type(value)
     return "integer" if kind == "number" and isinstance(value, int) else kind
 
 
 def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
-    """Return the schema of values of several types, each of which has a schema.
+    """Join the schemas of several types.
 
     >>> _union([{"type": "string", "enum": ["a"]}], True), _union([{"type": "array", "maxItems": 0}], True)
     ({'type': ['string', 'null'], 'enum': ['a', None]}, {'type': ['array', 'null'], 'maxItems': 0})
@@ -207,7 +210,7 @@ def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
 
 
 def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str | None:
-    """Name the format that all texts have; ``None`` if there is none.
+    """Find the format of all texts; ``None`` if there is none.
 
     >>> format_of(["2024-02-29", "2023-01-01"]), format_of(["2024-02-29", "2023-02-29"]), format_of(["a@b"])
     ('date', None, None)
@@ -220,7 +223,7 @@ def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str
 
 
 def _is_enum(counts: Mapping[str, int]) -> bool:
-    """Tell whether strings are an enum, by how often each occurs."""
+    """Return whether strings are an enum, by the counts of each."""
     total = sum(counts.values())
     return (
         total >= _FEWEST_STRINGS
@@ -234,7 +237,7 @@ def _is_enum(counts: Mapping[str, int]) -> bool:
 
 
 def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Sequence[Any]]) -> dict[str, Any] | None:
-    """Describe the names of maps by keywords; ``None`` if objects are no maps."""
+    """Return the keywords for the names of maps; ``None`` if the objects are not maps."""
     is_in_all = len(objects) > 1 and any(len(values) == len(objects) for values in members.values())
     if len(members) < _FEWEST_OF_A_KIND or is_in_all:
         return None
@@ -252,10 +255,10 @@ def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Se
 
 
 def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Merge the orders of all names (topological sort, Kahn 1962).
+    """Merge the orders of the names of all objects (topological sort, Kahn 1962).
 
-    The result agrees with the order of each object where that is possible. Of names that could stand next the one that
-    was seen first does so, and where objects disagree, too.
+    The result agrees with the order of each object if that is possible. Among several possible next names, and where
+    objects disagree, the name that occurred first is next.
 
     >>> common_order([{"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, {"d": 1}])
     ['a', 'b', 'c', 'd']
@@ -288,7 +291,7 @@ def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _is_named_as_records(text: str) -> bool:
-    """Tell whether a text has the ending of a file of records.
+    """Return whether a text has the ending of a file of records.
 
     >>> _is_named_as_records("people.jsonl"), _is_named_as_records("people")
     (True, False)
@@ -310,7 +313,7 @@ def records_of(data: bytes | str, name: str) -> list[Any]:
     """
     if len(data) > MAX_BYTES:
         raise InputError(
-            f"{name} passes the limit of {MAX_BYTES:,} bytes", hint=f"Take some of the records: head -n 10000 {name}"
+            f"{name} passes the limit of {MAX_BYTES:,} bytes", hint=f"Use some of the records: head -n 10000 {name}"
         )
     try:
         text = decoded(data)
@@ -318,11 +321,11 @@ def records_of(data: bytes | str, name: str) -> list[Any]:
         raise _not_json(error, name, error.position) from None
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip(" \t\r")]
     if not lines:
-        raise InputError(f"{name} has no record in it", hint=_FORMS)
+        raise InputError(f"{name} has no records", hint=_FORMS)
     is_lines = name.endswith(_LINES) or (len(lines) > 1 and _is_json(lines[0][1]))
     found = [_value(line, name, number) for number, line in lines] if is_lines else _document(text, name)
     if not found:
-        raise InputError(f"{name} has no record in it: the list is empty")
+        raise InputError(f"{name} has no records: the list is empty")
     return found
 
 
@@ -332,7 +335,7 @@ def _document(text: str, name: str) -> list[Any]:
 
 
 def _value(text: str, name: str, line: int) -> Any:
-    """Return the value of a text that begins on a line of the file."""
+    """Parse a text that begins at a line of the file."""
     try:
         return parse(text)
     except NotJsonError as error:

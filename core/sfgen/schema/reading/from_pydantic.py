@@ -1,22 +1,23 @@
-"""A Python type that pydantic reads: the schema of its texts, and the instances that they stand for.
+"""Python types that pydantic supports: the schema of their JSON, and instances parsed from texts.
 
-A model, a dataclass, a ``TypedDict``, an ``Enum``, ``list[Model]``, ``Literal["a", "b"]``: whatever pydantic's
-``TypeAdapter`` takes. pydantic is imported when a type is read, and so only by those who use it.
+Supported are all types of pydantic's ``TypeAdapter``: a model, a dataclass, a ``TypedDict``, an ``Enum``,
+``list[Model]``, ``Literal["a", "b"]``. pydantic is imported when the first type is read.
 
-A text that is written by the schema is an instance of the type, unless the type asks for more than can be said of it.
-pydantic's own generator leaves digits, bounds, versions and encodings out of its schemas, or has a name of its own for
-them as ``format``: here they are added. What cannot be told of a text alone stays out. As of pydantic 2.14 this is
-still refused, and ``NotAnInstance`` tells why:
+A text of the schema is an instance of the type, unless the type has requirements that a schema cannot express.
+pydantic's own generator omits digits, bounds, versions and encodings from its schemas, or writes its own names as
+``format``; they are added here. As of pydantic 2.14 texts of these types may still be refused, with the reason in
+``NotAnInstance``:
 
-* What has validators of its own, predicates, or a schema of its own.
-* Paths that must exist or must not, ``ImportString``, ``Json`` of a class that refers to others or has limits.
-* ``float`` with ``multiple_of``: sfgen's numbers are exact, and a float may be so large that it is no multiple.
-* Sets of a least size, where JSON tells apart what Python does not: 1 and ``true``, one instant with two offsets.
+* Types with their own validators, predicates, or their own schema.
+* Paths that must or must not exist, ``ImportString``, ``Json`` of a class that refers to others or has limits.
+* ``float`` with ``multiple_of``: sfgen's numbers are exact, and a large float may not be a multiple.
+* Sets of a minimum size, since JSON distinguishes values that Python does not: 1 and ``true``, one instant with two
+  offsets.
 * Enums of tuples, an ``AliasPath``.
-* Dates in the past or the future, judged long after the schema was read. Their bounds are a day or two from the day
-  of reading, on which the schema depends.
+* Dates in the past or the future, if they are validated long after the schema was read: their bounds are a day or two
+  from the day of reading.
 
-The code of a type runs on what a model wrote: an ``ImportString`` imports what the text names.
+Parsing runs the code of the type on the text of a language model: an ``ImportString`` imports the name in the text.
 """
 
 from __future__ import annotations
@@ -45,38 +46,36 @@ from sfgen.schema.scalars.formats import (
 )
 
 INSTALL = "Install it: pip install 'sfgen[pydantic]'"
-_MOST_FAULTS = 5  # of a text that are told one by one
+_MOST_FAULTS = 5  # errors of a text in one message
 _SHOWN = 60  # characters of the name of a type
-_ANNOTATIONS = ("default", "examples")  # keywords that say nothing about what is valid
+_ANNOTATIONS = ("default", "examples")  # keywords that do not affect validity
 Schema = dict[str, Any]
-_MOST_DIGITS = 15  # of a number that is a float on its way
-_MOST_SECONDS = 2**32 - 1  # that pydantic reads in one number
+_MOST_DIGITS = 15  # of a number that pydantic converts to a float
+_MOST_SECONDS = 2**32 - 1  # the largest number that pydantic reads in a duration
 _CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _FRACTION = r"(?:\.[0-9]{1,6})?"
 _ASCII = r"^[\x00-\x7f]*$"
 _TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
 
 _OTHER_IN_RUST = re.compile(r"\\[WDSbB]|\[\^[^\]]*\\[wds]")
-"""Escapes that know all scripts for pydantic, and match less there than in a schema."""
+"""Escapes that match fewer characters in pydantic, where they cover all scripts, than in a schema."""
 
 _UNITS = r"^[0-9]{1,9}(?:\.[0-9]{1,3})? ?(?:[KMGTPE]?B|[KMGTPE]iB)?$"
 _COMPLEX = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[+-][0-9]{1,15}(?:\.[0-9]{1,15})?j)?$"
 _EMAIL = f"^{MAILBOX}$"
-_PAIRS = "00|18|26|42|59|67|75|83|91"  # each adds nothing to Luhn's sum
-_CARD = f"^(?:{_PAIRS})(?:{_PAIRS}|34){{7}}$"  # 16 digits that begin with no 3, as those of other lengths do
+_PAIRS = "00|18|26|42|59|67|75|83|91"  # each adds a multiple of ten to Luhn's sum
+_CARD = f"^(?:{_PAIRS})(?:{_PAIRS}|34){{7}}$"  # 16 digits; a first digit 3 would be of a card with another length
 _FIXED_LENGTH = r"^(?:[A-Za-z0-9]{4}){%d,%s}$"
 
 
 @dataclass(frozen=True)
 class PydanticType:
-    """A Python type as pydantic reads it."""
+    """A Python type of which pydantic makes a schema, and instances from texts."""
 
-    # pydantic makes its schema, and instances of the type from texts.
-
-    source: Any  # what ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``
+    source: Any  # a type that ``pydantic.TypeAdapter`` supports, or a ``TypeAdapter``
 
     def __reduce__(self) -> tuple[type[PydanticType], tuple[Any]]:
-        return PydanticType, (self.source,)  # what was made of it is made again
+        return PydanticType, (self.source,)  # without the cached adapter
 
     @property
     def name(self) -> str:
@@ -86,14 +85,14 @@ class PydanticType:
 
     @cached_property
     def _adapter(self) -> Any:
-        """A ``pydantic.TypeAdapter``."""
+        """The ``pydantic.TypeAdapter``."""
         adapter = _pydantic().TypeAdapter
         return self.source if isinstance(self.source, adapter) else adapter(self.source)
 
     def json_schema(self) -> dict[str, Any]:
-        """Ask pydantic for the schema of validation, names by their aliases."""
+        """Return pydantic's schema for validation, with names by alias."""
         _pydantic()
-        # A class may have made this method its own.
+        # A class may override this method.
         of_model = getattr(self.source, "model_json_schema", None) if isinstance(self.source, type) else None
         try:
             if of_model is None:
@@ -102,29 +101,29 @@ class PydanticType:
                 taken = signature(of_model).parameters.values()
                 takes_it = any(one.name == "schema_generator" or one.kind is one.VAR_KEYWORD for one in taken)
                 schema = of_model(schema_generator=generator()) if takes_it else of_model()
-        except Exception as error:  # the type's own code may have a part in it
+        except Exception as error:  # of pydantic, or of the type's own code
             raise SchemaError(
                 f"pydantic makes no schema of {self.name}: {first_line(error)}",
-                hint="It reads its models, dataclasses, TypedDicts, enums, and annotations made of them.",
+                hint="It supports its models, dataclasses, TypedDicts, enums, and annotations made of them.",
             ) from error
         plain: dict[str, Any] = completed(_finite(schema))
         return plain
 
     def parse(self, text: str | bytes) -> Any:
-        """Make the instance that JSON text stands for; pydantic validates it."""
+        """Parse and validate JSON text into an instance by pydantic."""
         try:
             return self._adapter.validate_json(text)
         except _pydantic().ValidationError as error:
             faults = [_told(fault) for fault in error.errors(include_url=False, include_context=False)]
             cause: Exception = error
-        except Exception as error:  # what a validator raises that is neither a ValueError nor an AssertionError
+        except Exception as error:  # an error of a validator that pydantic does not convert to a ValidationError
             faults = [f"{type(error).__name__}: {first_line(error)}"]
             cause = error
         more = len(faults) - _MOST_FAULTS
         raise NotAnInstance(
-            f"{self.name} does not take the text",
+            f"{self.name} refuses the text",
             details=(*(f"  {fault}" for fault in faults[:_MOST_FAULTS]), *([f"  and {more} more"] if more > 0 else [])),
-            hint="A class may ask for more than its schema can say. The text is result.text, its JSON result.value.",
+            hint="A class may require more than its schema expresses. The text is result.text, its JSON result.value.",
         ) from cause
 
 
@@ -140,12 +139,12 @@ def pydantic_type(source: object) -> PydanticType | None:
 def _is_type(source: object) -> bool:
     if isinstance(source, type | NewType) or typing.get_origin(source) is not None:
         return True
-    # Python's from 3.12 on, or that of typing_extensions.
+    # ``TypeAliasType`` is in ``typing`` from Python 3.12 on, else in ``typing_extensions``.
     return type(source).__name__ == "TypeAliasType" or _is_adapter(source)
 
 
 def _is_adapter(source: object) -> bool:
-    """Tell whether it is a ``pydantic.TypeAdapter``, which nobody has without having imported pydantic."""
+    """Return whether an object is a ``pydantic.TypeAdapter``, without importing pydantic."""
     adapter = getattr(sys.modules.get("pydantic"), "TypeAdapter", None)
     return adapter is not None and isinstance(source, adapter)
 
@@ -162,14 +161,14 @@ def _pydantic() -> Any:
 
 
 def _told(fault: Any) -> str:
-    """Return a fault that pydantic finds, on one line: where, and what."""
+    """Write an error of pydantic on one line: the path and the message."""
     said = " ".join(str(fault["msg"]).split())
     where = ".".join(map(str, fault["loc"]))
     return f"{where}: {said}" if where else said
 
 
 def _finite(value: Any) -> Any:
-    """Drop the defaults and examples that JSON cannot write: infinity and NaN."""
+    """Remove defaults and examples with infinity or NaN, which are not JSON."""
     if isinstance(value, list):
         return [_finite(item) for item in value]
     if not isinstance(value, dict):
@@ -186,18 +185,18 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, list) or all(map(_is_finite, value))
 
 
-# ---- what pydantic's own schemas leave out ---------------------------------------------------------------------------
+# ---- additions to pydantic's schemas ---------------------------------------------------------------------------------
 
 
 @cache
 def generator() -> Any:
-    """Make the class of the generator, for pydantic's ``schema_generator``."""
+    """Make the class of the schema generator, for pydantic's ``schema_generator``."""
     from pydantic.json_schema import GenerateJsonSchema
 
     base: Any = GenerateJsonSchema
 
     class Completing(base):  # type: ignore[misc]
-        """Completes the schemas that pydantic writes of core schemas."""
+        """Completes the schemas that pydantic writes for core schemas."""
 
         def decimal_schema(self, schema: Mapping[str, Any]) -> Schema:
             return _decimal(schema, self.float_schema(_bounds_of(schema)))
@@ -213,13 +212,13 @@ def generator() -> Any:
         return lambda self, schema: complete(written_by(self, schema), schema)
 
     for kind, complete in _COMPLETIONS.items():
-        if hasattr(base, f"{kind}_schema"):  # ordered_dict is missing in some versions
+        if hasattr(base, f"{kind}_schema"):  # some versions lack ordered_dict
             setattr(Completing, f"{kind}_schema", completing(f"{kind}_schema", complete))
     return Completing
 
 
 def completed(schema: Schema) -> Schema:
-    """Add to a finished schema what the types have written themselves, or refer to: mail addresses, JSON in texts."""
+    """Complete a finished schema: patterns of e-mail addresses, and of JSON in texts, which may need references."""
     made: Schema = _completed(schema, schema.get("$defs", {}))
     return made
 
@@ -239,7 +238,7 @@ def _completed(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _with(schema: Schema, *patterns: str) -> Schema:
-    """Return a schema that demands these patterns, too."""
+    """Add patterns to a schema, and return it."""
     for pattern in patterns:
         if "pattern" in schema:
             schema.setdefault("allOf", []).append({"pattern": pattern})
@@ -252,13 +251,13 @@ def _with(schema: Schema, *patterns: str) -> Schema:
 
 
 def _bounds_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the core schema of a float within a decimal's bounds."""
+    """Return the core schema of a float with the bounds of a decimal."""
     names = [name for name in ("multiple_of", "le", "ge", "lt", "gt") if schema.get(name) is not None]
     return {"type": "float", **{name: float(schema[name]) for name in names}}
 
 
 def _float(written: Schema, schema: Mapping[str, Any]) -> Schema:
-    """Exclude what is read as an exclusive bound: all that is nearer to it than the next float."""
+    """Replace an exclusive bound by the next float, since nearer numbers are rounded to the bound."""
     for name, word, beyond in (("gt", "minimum", math.inf), ("lt", "maximum", -math.inf)):
         bound = schema.get(name)
         if bound and math.isfinite(bound):
@@ -275,7 +274,7 @@ def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
         most = Decimal(10) ** max(whole, 0) - Decimal(1).scaleb(-step)
         number.setdefault("multipleOf", float(Decimal(1).scaleb(-step)) if step else 1)
         if _is_below_one(digits, places):
-            number["not"] = {"const": 0}  # pydantic counts the 0 as a digit before the point, if it is all there is
+            number["not"] = {"const": 0}  # pydantic counts the 0 of a zero as a digit before the point
         if not {"maximum", "exclusiveMaximum"} & number.keys():
             number["maximum"] = float(most)
         if not {"minimum", "exclusiveMinimum"} & number.keys():
@@ -286,12 +285,12 @@ def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
 
 
 def _is_below_one(digits: int | None, places: int | None) -> bool:
-    """Tell whether all digits are behind the point."""
+    """Return whether all digits are after the point."""
     return digits is not None and places is not None and digits <= places
 
 
 def _decimals(digits: int | None, places: int | None) -> str:
-    """Return the pattern of decimals by their digits, and those behind the point."""
+    """Return the pattern of decimals with at most some digits, and some of them after the point."""
     if digits is None:
         behind = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
         return f"[0-9]{{1,20}}{behind}"
@@ -317,7 +316,7 @@ def _date(written: Schema, schema: Mapping[str, Any]) -> Schema:
 def _datetime(written: Schema, schema: Mapping[str, Any]) -> Schema:
     second = timedelta(seconds=1)
     first, last = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
-    now = datetime.combine(date.today(), time.min)  # schemas that are read on one day are equal
+    now = datetime.combine(date.today(), time.min)  # so that schemas read on one day are equal
     low, high = _limits(schema, second, first, last, now)
     is_naive = schema.get("tz_constraint") == "naive"
     if is_naive:  # RFC 3339 has no such date-time
@@ -368,7 +367,7 @@ def _limits(schema: Mapping[str, Any], step: timedelta, low: Any, high: Any, now
 def _timedelta(written: Schema, schema: Mapping[str, Any]) -> Schema:
     bounds = [schema.get(name) for name in ("ge", "gt", "le", "lt")]
     if all(bound is None for bound in bounds):
-        return _with(written, "^[^0-9]*(?:[0-9]{1,6}[^0-9]+)*$")  # together less than 999,999,999 days
+        return _with(written, "^[^0-9]*(?:[0-9]{1,6}[^0-9]+)*$")  # in total less than 999,999,999 days
     low, high = _limits(schema, timedelta(seconds=1), timedelta.min, timedelta.max, None)
     unit, form = timedelta(seconds=1), "PT{}S"
     if low // unit > _MOST_SECONDS or high // unit < -_MOST_SECONDS:
@@ -378,7 +377,7 @@ def _timedelta(written: Schema, schema: Mapping[str, Any]) -> Schema:
 
 
 def _signed(first: int, last: int, form: str = "{}") -> str:
-    """Return the pattern of whole numbers in a range, in a form, which follows the sign."""
+    """Return the pattern of whole numbers in a range: a sign, and the format of the absolute value."""
     texts = [form.format(whole_numbers(max(first, 0), last))] if last >= 0 else []
     texts += ["-" + form.format(whole_numbers(max(-last, 1), -first))] if first < 0 else []
     return "|".join(texts)
@@ -421,7 +420,7 @@ def _bytes(written: Schema, schema: Mapping[str, Any], encoding: str) -> Schema:
 
 
 def _decoded(written: Schema, schema: Mapping[str, Any]) -> Schema:
-    """Add what base64 of text must be (UTF-8), and what numbers of cards are."""
+    """Add the pattern of base64 of ASCII, or of card numbers."""
     function = schema["function"]["function"]
     if getattr(function, "__qualname__", "") == "PaymentCardNumber.validate":
         return _with(written, _CARD)
@@ -456,7 +455,7 @@ def _dict(written: Schema, schema: Mapping[str, Any]) -> Schema:
 
 
 def _names(keys: Mapping[str, Any]) -> str:
-    """Return the pattern of names that stand for numbers and bools; empty for other keys."""
+    """Return the pattern of names that are parsed as numbers or bools; empty for other keys."""
     match keys.get("type"):
         case "bool":
             return "true|false"
@@ -484,7 +483,7 @@ _SCALARS = {
 
 
 def _pattern_of_json(schema: Schema, definitions: Mapping[str, Any], depth: int) -> str:
-    """Return the pattern of a plain schema's JSON texts; empty where it says more than is known here."""
+    """Return the pattern of a plain schema's JSON texts; empty if the schema has other keywords."""
     known = schema.keys() - {"title", "description", "default"}
     if depth > 4:
         return ""
@@ -524,4 +523,4 @@ _COMPLETIONS: Mapping[str, Callable[[Schema, Mapping[str, Any]], Schema]] = {
     "dict": _dict,
     "ordered_dict": _dict,
 }
-"""What is added to the schemas that pydantic writes, by the kinds of core schemas."""
+"""The functions that complete pydantic's schemas, by the kinds of core schemas."""

@@ -1,6 +1,6 @@
-"""The JSON Schema of one call of one of some tools: ``{"name": …, "arguments": {…}}``.
+"""The JSON Schema of a call of one of several tools: ``{"name": …, "arguments": {…}}``.
 
-Tools are listed as people have them for language models, in any of these forms::
+Tools are given in any of these forms, which are common for language models::
 
     {"type": "function", "function": {"name", "description", "parameters", "strict"}}    OpenAI, chat completions
     {"type": "function", "name", "parameters"}                                           OpenAI, responses
@@ -8,14 +8,14 @@ Tools are listed as people have them for language models, in any of these forms:
     {"name", "input_schema"}                                                             Anthropic
     {"name", "inputSchema"}                                                              MCP
 
-in a list, or in an object with the list ``tools``, as MCP answers. Where no schema is given, or one that names no
-property (``{}``, or an object with empty ``properties`` and nothing else), the arguments are ``{}``. All that is said
-of a tool besides is for the model, and says nothing about the text: ``described_tools`` has it in the one form that
-chat templates take.
+in a list, or in an object with the list ``tools``, as in answers of MCP. Without a schema, or with one that declares no
+property (``{}``, or an object with empty ``properties`` and nothing else), the arguments are ``{}``. The other fields
+of a tool are for the model, and have no effect on the text: ``described_tools`` returns them in the form of chat
+templates.
 
-Each schema stands under ``arguments`` as it is. References in it are relative to its own root, for which it gets an
-identifier (``$id``) where it has references and none of its own. All are read by one draft: the newest that one of them
-names by ``$schema``, else the one that their keywords tell of.
+Each schema is put under ``arguments`` unchanged. References in it are relative to its own root, so it gets an
+identifier (``$id``) if it has references and no identifier. All schemas have one draft: the newest one that a
+``$schema`` names, else the one inferred from their keywords.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from sfgen.schema.reading.well_formed import well_formed
 from sfgen.schema.reading.words import as_json, shown, type_of
 
 MAX_BYTES = 1 << 22
-"""How many bytes a list of tools may have."""
+"""The most bytes of a list of tools."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
-_SAYS_NOTHING = {"type", "properties", "required", "title", "description", "$schema", "$id", "$comment", *DEFINITIONS}
+_OF_NO_ARGUMENTS = {*("type", "properties", "required", "title", "description", "$schema", "$id", "$comment")}
+_OF_NO_ARGUMENTS |= {*DEFINITIONS}
 _REFERS = {"$ref", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$id"}
 _FORMS = 'A tool is {"name": …, "parameters": {…}}, or that in {"type": "function", "function": {…}}.'
 _ARGUMENTS = "/anyOf/{}/properties/arguments"
@@ -57,8 +58,8 @@ def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLi
         The schema, as plain data for JSON.
 
     Raises:
-        SchemaError: The tools have none of these forms, two have one name, or a schema is wrong. The pointer leads into
-            ``tools``.
+        SchemaError: The tools have none of these forms, two have the same name, or a schema is wrong. The pointer is
+            relative to ``tools``.
         InputError: The file cannot be read, or is not JSON.
 
     >>> from sfgen import JsonSchema
@@ -77,9 +78,9 @@ def tools_document(tools: Sequence[Any] | Mapping[str, Any] | PathLike[str]) -> 
 
 
 def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return tools in the form in which chat templates are given them.
+    """Return tools in the form of chat templates.
 
-    A function that stands under ``function`` already stays as it is.
+    A function that is under ``function`` already is not changed.
 
     >>> described_tools([{"name": "stop", "inputSchema": {"type": "object"}}])
     [{'type': 'function', 'function': {'name': 'stop', 'parameters': {'type': 'object'}}}]
@@ -89,8 +90,7 @@ def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, 
 
 
 def read_tools(data: bytes | str, name: str) -> ToolsDocument:
-    """Read tools from JSON as the schema of their calls."""
-    # Its errors tell the position in that text.
+    """Read tools from JSON as the schema of their calls; errors have positions in that text."""
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} passes the limit of {MAX_BYTES:,} bytes")
     try:
@@ -114,9 +114,9 @@ class _Tool:
 
     Attributes:
         name: Its name.
-        schema: What its arguments are; empty if it has none.
-        pointer: Where the schema stands in the list.
-        function: What a chat template is told of it.
+        schema: The schema of its arguments; empty if it has none.
+        pointer: The pointer of the schema in the list of tools.
+        function: Its description for chat templates.
     """
 
     name: str
@@ -127,7 +127,7 @@ class _Tool:
 
 @dataclass(frozen=True)
 class ToolsDocument(SchemaDocument):
-    """The schema of calls, whose errors are about the list of tools.
+    """The schema of calls, whose errors have positions in the list of tools.
 
     Attributes:
         tools: The tools, in the order of their branches.
@@ -137,13 +137,13 @@ class ToolsDocument(SchemaDocument):
 
     @property
     def described(self) -> list[dict[str, Any]]:
-        """The tools in the form in which chat templates are given them."""
+        """The tools in the form of chat templates."""
         return _described(self.tools)
 
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """Return an error, which of a tool is about its own schema."""
+        """Make an error about a part of a tool's own schema, or of the schema of calls."""
         found = _IN_ARGUMENTS.match(pointer)
         if found is not None:
             tool = self.tools[int(found[1])]
@@ -167,20 +167,20 @@ def _document(listed: Any, name: str = "", text: str = "") -> ToolsDocument:
 
 
 def _tools(listed: Any, source: SchemaDocument) -> Iterator[_Tool]:
-    """Yield the tools of a list in one form; errors are told by ``source``."""
+    """Yield the tools of a list in one form; ``source`` makes the errors."""
     pointer = ""
     if isinstance(listed, dict) and "tools" in listed:
         listed, pointer = listed["tools"], "/tools"
     if not isinstance(listed, list):
-        raise source.error(f"tools stand in a list, and this is {type_of(listed)}", pointer, hint=_FORMS)
+        raise source.error(f"tools must be a list, not {type_of(listed)}", pointer, hint=_FORMS)
     if not listed:
         raise source.error("there is no tool in the list", pointer, hint=_FORMS)
     seen: dict[str, str] = {}
     for number, each in enumerate(listed):
         tool = _tool(each, pointer + escaped(number), source)
         if tool.name in seen:
-            reason = f"the tool {shown(tool.name)} is there twice, at {seen[tool.name]} before"
-            raise source.error(reason, pointer + escaped(number), hint="Give each tool a name of its own.")
+            reason = f"two tools have the name {shown(tool.name)}: the other one is at {seen[tool.name]}"
+            raise source.error(reason, pointer + escaped(number), hint="Give each tool its own name.")
         seen[tool.name] = pointer + escaped(number)
         yield tool
 
@@ -190,17 +190,17 @@ def _tool(tool: Any, pointer: str, source: SchemaDocument) -> _Tool:
     if is_function:
         tool, pointer = tool["function"], f"{pointer}/function"
     if not isinstance(tool, dict):
-        raise source.error(f"a tool is an object, and this is {type_of(tool)}", pointer, hint=_FORMS)
+        raise source.error(f"a tool must be an object, not {type_of(tool)}", pointer, hint=_FORMS)
     name = tool.get("name")
     if not isinstance(name, str) or not name:
         raise source.error("a tool without a name", pointer, hint=_FORMS)
     keyword = next((keyword for keyword in _SCHEMAS if tool.get(keyword) is not None), "")
     schema = tool.get(keyword, {})
     if not isinstance(schema, dict):
-        reason = f"the tool {shown(name)}: its {keyword} are a JSON Schema, which is an object, not {type_of(schema)}"
+        reason = f"the tool {shown(name)}: its {keyword} must be a JSON Schema, an object, not {type_of(schema)}"
         raise source.error(reason, pointer + escaped(keyword))
     if schema.get("type", "object") not in ("object", ["object"]):
-        reason = f"the tool {shown(name)}: its arguments are an object, not {shown(schema['type'])}"
+        reason = f"the tool {shown(name)}: its arguments must be an object, not {shown(schema['type'])}"
         raise source.error(reason, f"{pointer}{escaped(keyword)}/type")
     told = {key: tool[key] for key in ("name", "description") if tool.get(key) is not None}
     told["parameters"] = schema or {"type": "object", "properties": {}}
@@ -236,11 +236,11 @@ def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:
 
 
 def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[str, Any]:
-    """Return the schema of a tool's arguments as it can stand in another."""
+    """Return the schema of a tool's arguments, for use inside another one."""
     if _has_no_property(schema):
         return {"type": "object", "properties": {}, "additionalProperties": False}
     made = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
-    if is_reference_alone(schema, draft):  # it would hide the identifier
+    if is_reference_alone(schema, draft):  # beside a $ref the identifier would be ignored
         made = {keyword: schema[keyword] for keyword in DEFINITIONS if keyword in schema}
         made["allOf"] = [{"$ref": schema["$ref"]}]
     keyword = "id" if draft is Draft.DRAFT_04 else "$id"
@@ -251,13 +251,14 @@ def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[st
 
 
 def _has_no_property(schema: dict[str, Any]) -> bool:
-    """Tell whether a tool takes nothing; ``{"type": "object"}`` alone takes any object."""
-    is_told = "properties" in schema or "type" not in schema
-    return is_told and schema.keys() <= _SAYS_NOTHING and not schema.get("properties") and not schema.get("required")
+    """Return whether a tool has no arguments; ``{"type": "object"}`` alone allows any object."""
+    is_explicit = "properties" in schema or "type" not in schema
+    has_names = schema.get("properties") or schema.get("required")
+    return is_explicit and schema.keys() <= _OF_NO_ARGUMENTS and not has_names
 
 
 def _refers(value: Any) -> bool:
-    """Tell whether there may be a reference in a schema, or something that has a name."""
+    """Return whether a schema may contain references, anchors or identifiers."""
     stack = [value]
     while stack:
         value = stack.pop()

@@ -1,10 +1,10 @@
-"""The keywords of JSON Schema and its drafts: their values, where schemas stand in them, and which say something.
+"""The keywords of JSON Schema by draft: the kinds of their values, their subschemas, and which are assertions.
 
 The table has the content of the metaschemas of drafts 04, 06, 07, 2019-09 and 2020-12. Checking a schema by the
-metaschemas themselves takes the package jsonschema a millisecond for each schema in it, and a second to import.
+metaschemas themselves takes the package jsonschema a millisecond for each subschema, and a second to import.
 
-A schema names its draft by ``$schema``; else its keywords tell. A keyword that its draft does not know says nothing, as
-it does to every validator; all others either combine schemas or are enforced where they stand.
+The draft of a schema is named by ``$schema``, else inferred from its keywords. A keyword that the draft does not have
+is ignored, as by every validator; all others are annotations, combine schemas, or restrict the value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Draft(IntEnum):
 
     @property
     def title(self) -> str:
-        """The name for people.
+        """The name in messages.
 
         >>> Draft.DRAFT_07.title
         'draft 07'
@@ -138,10 +138,10 @@ KINDS: Mapping[Draft, Mapping[str, Kind]] = {
     Draft.DRAFT_2019_09: _DRAFT_2019_09,
     Draft.DRAFT_2020_12: _DRAFT_2020_12,
 }
-"""What each keyword wants, by draft."""
+"""The kind of value of each keyword, by draft."""
 
 ANY_DRAFT: Mapping[str, Kind] = {**_DRAFT_04, **_DRAFT_2020_12, "items": Kind.SCHEMA_OR_SCHEMAS}
-"""The keywords of all drafts, to look at a schema whose draft is not known yet."""
+"""The keywords of all drafts, for a schema whose draft is not known yet."""
 
 MEANINGLESS: Mapping[Draft, Mapping[str, str]] = {
     draft: {
@@ -150,7 +150,7 @@ MEANINGLESS: Mapping[Draft, Mapping[str, str]] = {
     }
     for draft in (Draft.DRAFT_2019_09, Draft.DRAFT_2020_12)
 }
-"""Keywords that a draft's metaschema checks, but that say nothing any more, and what to write instead."""
+"""Keywords that a draft's metaschema checks, but that have no effect any more, with a replacement."""
 
 ANNOTATIONS = frozenset(
     {
@@ -158,20 +158,20 @@ ANNOTATIONS = frozenset(
         *("contentMediaType", "contentEncoding"),
     }
 )
-"""Keywords that say nothing about what is valid."""
+"""Keywords that do not affect validity."""
 
 _CONTAINERS = (Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN, Kind.SCHEMAS, Kind.SCHEMA_OR_SCHEMAS)
 _NAMED_CONTAINERS = (Kind.NAMED_SCHEMAS, Kind.DEPENDENCIES)
 
 
-# ---- schemas in schemas ----------------------------------------------------------------------------------------------
+# ---- subschemas ------------------------------------------------------------------------------------------------------
 
 
 def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield the schemas directly in a schema, each with its path.
 
-    A path is the keyword, then the index or name. What stands where a schema should is given as it is; lists of names
-    in ``dependencies`` are left out.
+    A path is the keyword, then the index or name. Values that are not schemas are yielded, too; lists of names in
+    ``dependencies`` are not.
 
     >>> list(subschemas({"properties": {"a": True}, "enum": [{"not": {}}], "allOf": [{}]}, KINDS[Draft.DRAFT_07]))
     [(('properties', 'a'), True), (('allOf', 0), {})]
@@ -190,7 +190,7 @@ def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator
                     yield (keyword, name), item
 
 
-# ---- what keywords say -----------------------------------------------------------------------------------------------
+# ---- assertions ------------------------------------------------------------------------------------------------------
 
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -206,7 +206,7 @@ _SAY_NOTHING = frozenset(
         *("contentMediaType", "contentEncoding", "contentSchema"),
     }
 )
-"""Annotations, and what only gives names to schemas; the same in drafts that do not have them."""
+"""Annotations, and keywords that only name schemas; also for drafts that do not have them."""
 
 COMBINATORS = frozenset(
     {
@@ -214,7 +214,7 @@ COMBINATORS = frozenset(
         *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems"),
     }
 )
-"""What combines schemas; see :mod:`~sfgen.schema.meaning.branches`."""
+"""Keywords that combine schemas; see :mod:`~sfgen.schema.meaning.branches`."""
 
 
 def json_type(value: Any) -> str:
@@ -229,7 +229,7 @@ def json_type(value: Any) -> str:
 
 
 def says_nothing(keywords: Iterable[str]) -> bool:
-    """Tell whether keywords demand nothing beyond references and combinators.
+    """Return whether keywords are only annotations, names, references and combinators.
 
     >>> says_nothing(["title", "$ref"]), says_nothing(["title", "type"])
     (True, False)
@@ -238,7 +238,7 @@ def says_nothing(keywords: Iterable[str]) -> bool:
 
 
 def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
-    """Tell whether a schema has a keyword with a meaning.
+    """Return whether a schema has a keyword that has an effect in a draft.
 
     >>> is_in({"if": {}}, "if", Draft.DRAFT_07), is_in({"if": {}}, "if", Draft.DRAFT_06)
     (True, False)
@@ -250,7 +250,7 @@ def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
 
 
 LATEST = Draft.DRAFT_2020_12
-"""The draft of a schema that says nothing and tells nothing."""
+"""The default draft."""
 
 URIS = {
     Draft.DRAFT_04: "http://json-schema.org/draft-04/schema#",
@@ -259,7 +259,7 @@ URIS = {
     Draft.DRAFT_2019_09: "https://json-schema.org/draft/2019-09/schema",
     Draft.DRAFT_2020_12: "https://json-schema.org/draft/2020-12/schema",
 }
-"""The metaschema of each draft."""
+"""The URI of each draft's metaschema."""
 
 _SINCE_2019 = {
     "$defs",
@@ -278,9 +278,9 @@ _SINCE_2020 = {"prefixItems", "$dynamicRef", "$dynamicAnchor"}
 
 
 def draft_of_uri(uri: str) -> Draft | None:
-    """Return the draft that a value of ``$schema`` names.
+    """Return the draft of a value of ``$schema``.
 
-    ``#`` at the end, and http or https, make no difference.
+    A final ``#``, and the difference between http and https, are ignored.
 
     >>> draft_of_uri("https://json-schema.org/draft-07/schema").title, draft_of_uri("http://example.com/schema")
     ('draft 07', None)
@@ -296,9 +296,9 @@ _BY_NAME = {_bare(uri): draft for draft, uri in URIS.items()}
 
 
 def guessed_draft(root: Any) -> Draft:
-    """Infer the draft from the keywords, where nothing names it.
+    """Infer the draft of a schema without ``$schema`` from its keywords.
 
-    A schema that is right in several drafts is read by the latest: ``definitions`` alone tells nothing.
+    A schema that is right in several drafts is read by the latest; ``definitions`` is ignored.
 
     >>> guessed_draft({"minimum": 0, "exclusiveMinimum": True}).title
     'draft 04'
@@ -307,31 +307,31 @@ def guessed_draft(root: Any) -> Draft:
     >>> guessed_draft({"definitions": {"a": {}}}).title
     'draft 2020-12'
     """
-    told: set[str] = set()
+    used: set[str] = set()
     for schema in _schemas(root):
         if any(isinstance(schema.get(keyword), bool) for keyword in ("exclusiveMinimum", "exclusiveMaximum")):
             return Draft.DRAFT_04
-        told |= schema.keys()
+        used |= schema.keys()
         if isinstance(schema.get("items"), list):
-            told.add("items as a list")
+            used.add("items as a list")
     if (
         isinstance(root, dict)
         and isinstance(root.get("id"), str)
-        and "$id" not in told
+        and "$id" not in used
         and re.search("[:#]", root["id"])
     ):
         return Draft.DRAFT_04
-    if told & _SINCE_2020:
+    if used & _SINCE_2020:
         return Draft.DRAFT_2020_12
-    is_old = not told.isdisjoint({"items as a list", "additionalItems", "dependencies"})
-    if told & _SINCE_2019:
-        by_2019 = not told.isdisjoint({"items as a list", "$recursiveRef", "$recursiveAnchor"})
+    is_old = not used.isdisjoint({"items as a list", "additionalItems", "dependencies"})
+    if used & _SINCE_2019:
+        by_2019 = not used.isdisjoint({"items as a list", "$recursiveRef", "$recursiveAnchor"})
         return Draft.DRAFT_2019_09 if by_2019 else Draft.DRAFT_2020_12
     return Draft.DRAFT_07 if is_old else LATEST
 
 
 def _schemas(root: Any) -> Iterator[dict[str, Any]]:
-    """Return the objects that stand where schemas do."""
+    """Yield a schema and its subschemas, if they are objects."""
     stack = [root]
     while stack:
         schema = stack.pop()

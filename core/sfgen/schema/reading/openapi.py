@@ -1,14 +1,14 @@
 """Keywords that OpenAPI adds to JSON Schema: ``nullable`` and ``discriminator``.
 
-``nullable: true`` (OpenAPI 3.0; proposal 003 of its authors, which 3.0.3 took over) adds null to the ``type`` that
-stands in the same schema, and says nothing without one; an ``enum`` beside it must have null of its own. It is read so
-where the schema does not name draft 2019-09 or 2020-12 with ``$schema``, which have no such keyword: null is then a
-part of ``type`` for all who see the schema, in what is written and in what is valid.
+``nullable: true`` (OpenAPI 3.0; proposal 003 of its authors, adopted by 3.0.3) adds null to the ``type`` of the same
+schema, and has no effect without one; an ``enum`` beside it must contain null itself. The keyword is supported unless
+``$schema`` names draft 2019-09 or 2020-12, which do not have it. Null is added to ``type`` when the schema is read, so
+that both writing and validation use it.
 
-``discriminator`` (OpenAPI 3.0 and 3.1) names a property whose value tells which schema of ``oneOf`` or ``anyOf`` is
-meant: a key of ``mapping``, else the name of the schema, which is the last part of its ``$ref``. OpenAPI 3.1 says that
-it must not change what is valid. So documents are valid as without it; but those that are written have the value, where
-the schema that is meant allows one. Schemas that stand there without a ``$ref`` have no name, and are left as they are.
+``discriminator`` (OpenAPI 3.0 and 3.1) names a property whose value selects a schema of ``oneOf`` or ``anyOf``: a key
+of ``mapping``, else the name of the schema, which is the last part of its ``$ref``. By OpenAPI 3.1 it must not change
+the valid documents, so validation ignores it; but written documents have the value, if the schema allows it. Schemas
+without a ``$ref`` have no name, and are not changed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from sfgen.schema.reading.document import UnresolvedError, joined_uri
 from sfgen.schema.reading.keywords import Draft
 from sfgen.schema.reading.strict_json import unescaped
 
-READ = "read as OpenAPI 3.0 has it: null is allowed beside the type"
-NO_TYPE = 'from OpenAPI, and without effect where no "type" stands beside it'
-TELLS = "read as OpenAPI has it: the property tells which of the schemas is written"
-NOTHING_TO_TELL = 'from OpenAPI, and without effect without references in "oneOf" or "anyOf" beside it'
+READ = "read as in OpenAPI 3.0: null is allowed beside the type"
+NO_TYPE = 'from OpenAPI, and without effect as there is no "type" beside it'
+SELECTS = "read as in OpenAPI: the property names the schema that is written"
+NOTHING_TO_SELECT = 'from OpenAPI, and without effect without references in "oneOf" or "anyOf" beside it'
 
 
 def reads_nullable(root: Any, draft: Draft) -> bool:
-    """Tell whether ``nullable`` is a keyword of a document."""
+    """Return whether ``nullable`` is a keyword in a document."""
     return draft <= Draft.DRAFT_07 or not isinstance(root, dict) or not isinstance(root.get("$schema"), str)
 
 
 def add_null(schema: dict[str, Any]) -> str:
-    """Let the type of a schema with ``nullable`` have null in it.
+    """Add null to the type of a schema with ``nullable``; return a note.
 
     >>> schema = {"type": "string", "nullable": True}
     >>> add_null(schema), schema["type"]
-    ('read as OpenAPI 3.0 has it: null is allowed beside the type', ['string', 'null'])
+    ('read as in OpenAPI 3.0: null is allowed beside the type', ['string', 'null'])
     """
     if "type" not in schema:
         return NO_TYPE
@@ -60,16 +60,14 @@ def discriminating(schema: dict[str, Any]) -> tuple[str, dict[str, str]] | None:
     return found["propertyName"], {key: value for key, value in named if isinstance(value, str)}
 
 
-def tells(schema: dict[str, Any]) -> bool:
-    """Tell whether a schema's discriminator has named schemas to distinguish."""
+def has_named_schemas(schema: dict[str, Any]) -> bool:
+    """Return whether a schema's discriminator has named schemas to select from."""
     listed = [part for word in ("oneOf", "anyOf") for part in schema.get(word, ())]
     return any(isinstance(part, dict) and isinstance(part.get("$ref"), str) for part in listed)
 
 
 def values_of(reference: str, mapping: dict[str, str]) -> list[str]:
-    """List the discriminator's values for the schema of a reference.
-
-    There are none where the schema has no name.
+    """List the discriminator's values for the schema of a reference; none if the schema has no name.
 
     >>> values_of("#/components/schemas/Cat", {"cat": "Cat", "kitten": "#/components/schemas/Cat", "dog": "Dog"})
     ['cat', 'kitten']

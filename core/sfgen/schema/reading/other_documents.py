@@ -1,12 +1,12 @@
 """Documents that a schema refers to: files of a directory that the user names, and the metaschemas.
 
-Nothing is ever fetched. A document is found by the URI that it calls itself (``$id``), or by its path. The directory
-has the URI ``file:///``, and the one that stands before it in ``"URL=DIRECTORY"``: of a reference only the path from
-there counts, so where the directory lies is said in no schema and in no saved file.
+No document is fetched. A document is found by its own URI (``$id``), or by its path. The directory has the URI
+``file:///``, and with ``"URL=DIRECTORY"`` also that URL; paths are relative to it, so neither a schema nor a saved file
+contains the location of the directory.
 
-They are put into the document that refers to them, as schemas with an ``$id`` of their own. What comes out refers to
-nothing outside: a compound schema document (JSON Schema 2020-12, 9.3), which the rules, a saved file and the package
-jsonschema all read alike. It is read by one draft; a document in another is taken where it says the same in both.
+The documents are put into the referring document, as schemas with their own ``$id``. The result is a compound schema
+document (JSON Schema 2020-12, 9.3) without outside references, for the compiler, saved files and the package jsonschema
+alike. It has one draft; a document of another draft is accepted if it means the same in both.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from sfgen.schema.reading.strict_json import (
 )
 
 MAX_FILES = 10_000
-"""The most files and folders of a directory that are looked at."""
+"""The most files and folders of a directory."""
 
 MAX_TOTAL_BYTES = 1 << 26
-"""How many bytes the files may have together where the one with an identifier is sought."""
+"""The most bytes of all files together, in a search for an identifier."""
 
 ENDINGS = (".json", ".schema", ".jsonschema")
-"""How the names of the files end that can be referred to."""
+"""The endings of the names of files that can be referred to."""
 
 _HERE = "file:///"
 _URL_AND_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^=]*)=(.+)", re.DOTALL)
@@ -72,10 +72,10 @@ _ALIKE = (
     {Kind.LIST, Kind.ALTERNATIVES},
     {Kind.STRING, Kind.IDENTIFIER},
 )
-"""Kinds of values by which a schema that satisfies both means the same."""
+"""Kinds of values that differ between drafts without changing the meaning of a valid keyword."""
 
 _NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "default", *ANNOTATIONS}
-"""Keywords that say nothing of a value, and that no draft reads otherwise but for what they call a schema."""
+"""Keywords that do not restrict values, and have the same meaning in all drafts, apart from identifiers."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class OtherDocument:
     """A document that a schema refers to.
 
     Attributes:
-        root: What it is: any JSON.
-        uri: Where it was found.
-        key: A short name, under which it is kept.
-        name: The name for people: that of the file.
-        text: Its text; empty if there was none.
-        part: The URI of a schema in it, where that was sought.
+        root: Its value: any JSON.
+        uri: The URI of its location.
+        key: A short name, for its key in the definitions.
+        name: The name in messages: that of the file.
+        text: Its text; empty if there is none.
+        part: The URI of the schema in it that was looked for.
     """
 
     root: Any
@@ -100,7 +100,7 @@ class OtherDocument:
 
     @property
     def own_uri(self) -> str:
-        """Its own URI; where it has none, the one by which it was found."""
+        """Its own URI; without one, that of its location."""
         return joined_uri(self.uri, _identifier_of(self.root))
 
 
@@ -124,12 +124,11 @@ class OtherDocuments:
             reason = "it is not a directory" if os.path.exists(self.directory) else "there is no such directory"
             raise InputError(
                 f"cannot read the directory of schemas {shown_name(self.directory)}: {reason}",
-                hint="Name the directory that has the files, as in schemas or https://example.com/schemas/=schemas.",
+                hint="Name the directory of the files, such as schemas or https://example.com/schemas/=schemas.",
             )
 
     def place_of(self, name: str) -> str:
-        """Return the URI of a file in the directory."""
-        # For any other file it is the URI of the directory.
+        """Return the URI of a file in the directory; for other files that of the directory."""
         if name and self.directory is not None:
             path, around = os.path.realpath(name), os.path.realpath(self.directory)
             if _is_inside(path, around):
@@ -137,7 +136,7 @@ class OtherDocuments:
         return self._urls[-1]
 
     def find(self, uri: str) -> OtherDocument | None:
-        """Find the document that has a URI itself or inside it."""
+        """Find the document that has a URI, or that contains a schema with it."""
         found = _metaschema(uri)
         if found is not None or self.directory is None:
             return found
@@ -157,12 +156,12 @@ class OtherDocuments:
         return document if uri == document.own_uri else replace(document, part=uri)
 
     def near(self, reference: str) -> str:
-        """Hint at the documents that were perhaps meant."""
+        """Write a hint with the document that is most similar to a reference."""
         assert self.directory is not None, "there is a directory"
         path = unquote(reference.partition("#")[0])
         name = path.rpartition("/")[2]
         if os.path.islink(os.path.join(self.directory, path.lstrip("/"))):
-            return "It is a link that leads out of the directory, which is not followed."
+            return "It is a symbolic link to a file outside of the directory, which is not followed."
         by_name = {file.rpartition("/")[2]: file for file in self._files}
         near = get_close_matches(name, list(by_name), 1)
         return f"Did you mean {by_name[near[0]]}?" if near else ""
@@ -171,7 +170,7 @@ class OtherDocuments:
         return self._urls[-1] + quote(name)
 
     def _is_file(self, name: str) -> bool:
-        """Tell whether a name is that of a file in the directory that can be referred to."""
+        """Return whether a path is a file in the directory that can be referred to."""
         assert self.directory is not None
         if not name.endswith(ENDINGS) or "\0" in name:
             return False
@@ -186,7 +185,7 @@ class OtherDocuments:
 
     @cached_property
     def _files(self) -> tuple[str, ...]:
-        """The names of all files that can be referred to, by their paths in the directory."""
+        """The paths of all files that can be referred to, relative to the directory."""
         return tuple(sorted(self._walk()))
 
     def _walk(self) -> Iterator[str]:
@@ -197,7 +196,7 @@ class OtherDocuments:
             if seen > MAX_FILES:
                 raise SchemaTooLarge(
                     f"{shown_name(self.directory)} has more than {MAX_FILES:,} files and folders",
-                    hint="Name a directory with the schemas alone.",
+                    hint="Name a directory with schemas only.",
                 )
             for file in files:
                 name = os.path.relpath(os.path.join(folder, file), self.directory).replace(os.sep, "/")
@@ -206,7 +205,7 @@ class OtherDocuments:
 
     @cached_property
     def _by_identifier(self) -> dict[str, list[str]]:
-        """The names of the files by the URIs of schemas in them. What is not JSON has none."""
+        """The paths of the files by the URIs of schemas in them, without files that are not JSON."""
         assert self.directory is not None
         found: dict[str, list[str]] = {}
         size = 0
@@ -216,7 +215,7 @@ class OtherDocuments:
             if size > MAX_TOTAL_BYTES:
                 raise SchemaTooLarge(
                     f"the files of {shown_name(self.directory)} pass the limit of {MAX_TOTAL_BYTES:,} bytes together",
-                    hint="Name a directory with the schemas alone.",
+                    hint="Name a directory with schemas only.",
                 )
             if len(data) > MAX_BYTES or not re.search(rb'"\$?id"', data):
                 continue
@@ -274,11 +273,11 @@ def _metaschema(uri: str) -> OtherDocument | None:
     return None if found is None else OtherDocument(from_python(found.contents), uri, uri, uri)
 
 
-# ---- put into the document that refers to them -----------------------------------------------------------------------
+# ---- bundling --------------------------------------------------------------------------------------------------------
 
 
 class Bundle:
-    """The other documents of a schema, put into it on demand."""
+    """Puts the documents that a schema refers to into it, on demand."""
 
     def __init__(self, document: SchemaDocument, documents: OtherDocuments, place: str) -> None:
         self._document = document
@@ -290,14 +289,14 @@ class Bundle:
         """The documents that were put in."""
 
     def bring(self, schema: dict[str, Any], pointer: str, keyword: str) -> tuple[Any, str] | None:
-        """Put in the document that a reference leads to; return its schema and pointer if it is new."""
-        # The reference then says the URI that the document has there.
+        """Put in the document of a reference; return its schema and pointer if it is new."""
+        # The reference is rewritten to the document's own URI.
         reference: str = schema[keyword]
         uri, sign, fragment = reference.partition("#")
         start = max((known for known in self._places if (pointer + "/").startswith(known + "/")), key=len)
         base = self._document.identifiers.base_of(pointer)
         known, put_in = "", None
-        # As the specification has it; else by the path from the file, which a document with an identifier may lie at.
+        # First relative to the base URI, by the specification; else relative to the location of the file.
         for wanted in (urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)):
             known = self._known(wanted)
             if known:
@@ -322,7 +321,7 @@ class Bundle:
             raise SourceFile("", found.name, found.text).error(error.reason, "") from None
 
     def _known(self, uri: str) -> str:
-        """Return the URI that a document has here; empty if it is not here."""
+        """Return the URI of a document that was put in; empty if it was not."""
         return uri if uri in self._document.identifiers.resources else self._uris.get(uri, "")
 
     def _missing(self, reference: str, pointer: str) -> Exception:
@@ -333,14 +332,14 @@ class Bundle:
                 f"{shown} is in another document, and nothing is fetched",
                 pointer,
                 hint=ParameterText(
-                    'Name the directory that has it with schema_dir, or copy it into this document, under "$defs".',
+                    'Name its directory with schema_dir, or copy it into this document, under "$defs".',
                     "schema_dir",
                 ),
             )
         return self._document.error(
             f"{shown} is in another document, and no file in {directory} has this path or $id",
             pointer,
-            hint=self._documents.near(reference) or "Nothing is fetched: put the file there.",
+            hint=self._documents.near(reference) or "No document is fetched: put the file there.",
         )
 
     def _put_in(self, found: OtherDocument, uri: str, referrer: str) -> tuple[Any, str]:
@@ -353,7 +352,7 @@ class Bundle:
         draft = self._document.draft
         where = "definitions" if draft <= Draft.DRAFT_07 else "$defs"
         root = self._document.root
-        assert isinstance(root, dict), "what has a reference is an object"
+        assert isinstance(root, dict), "a schema with a reference is an object"
         others = root.setdefault(where, {})
         key, number = found.key, 2
         while key in others:
@@ -368,7 +367,7 @@ class Bundle:
         return schema, pointer
 
     def _check_draft(self, found: OtherDocument, file: SourceFile, referrer: str) -> None:
-        """Refuse a document of another draft that says something else in that of the root."""
+        """Refuse a document of another draft that has another meaning in the draft of the root."""
         named = found.root.get("$schema") if isinstance(found.root, dict) else None
         own, draft = draft_of_uri(named) if isinstance(named, str) else None, self._document.draft
         other = None if own in (None, draft) else _read_otherwise(found.root, own or draft, draft)
@@ -376,22 +375,22 @@ class Bundle:
             keyword, pointer = other
             raise file.error(
                 f"the document is in {(own or draft).title}, and is referred to by one in {draft.title}, "
-                f'which reads "{keyword}" otherwise',
+                f'where "{keyword}" has another meaning',
                 pointer + escaped(keyword),
-                hint="Write both in one draft, or name this one in the schema that refers to it: "
+                hint="Write both in one draft, or name this draft in the schema that refers to it: "
                 f'"$schema": "{URIS[own or draft]}".',
             )
 
 
 def _named(root: Any, uri: str, draft: Draft) -> Any:
-    """Give a document a URI of its own, and leave all else where it was."""
+    """Give a document its own URI, without moving other parts."""
     keyword = "id" if draft is Draft.DRAFT_04 else "$id"
     if isinstance(root, bool):
         return {keyword: uri} if root else {keyword: uri, "not": {}}
     if not isinstance(root, dict):
         return root
     others = {name: value for name, value in root.items() if name not in ("$id", "id")}
-    if is_reference_alone(root, draft):  # beside which a name would not count
+    if is_reference_alone(root, draft):  # beside a $ref the identifier would be ignored
         kinds = KINDS[draft]
         others = {name: value for name, value in others.items() if name in _NAMES_ONLY or name not in kinds}
         return {keyword: uri, "allOf": [{"$ref": root["$ref"]}], **others}
@@ -399,7 +398,7 @@ def _named(root: Any, uri: str, draft: Draft) -> Any:
 
 
 def _read_otherwise(root: Any, own: Draft, draft: Draft) -> tuple[str, str] | None:
-    """Find a keyword that says something else in another draft: the keyword, and its schema's pointer."""
+    """Find a keyword that has another meaning in another draft: the keyword, and its schema's pointer."""
     stack = [("", root)]
     while stack:
         pointer, schema = stack.pop()
@@ -413,7 +412,7 @@ def _read_otherwise(root: Any, own: Draft, draft: Draft) -> tuple[str, str] | No
 
 
 def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: bool) -> Iterator[str]:
-    """Yield the keywords of one schema that two drafts read otherwise."""
+    """Yield the keywords of one schema that have different meanings in two drafts."""
     for keyword, value in schema.items():
         kinds = {_kind(keyword, value, own), _kind(keyword, value, draft)}
         if keyword in ("$id", "id"):
@@ -431,6 +430,6 @@ def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: boo
 
 
 def _kind(keyword: str, value: Any, draft: Draft) -> Kind | None:
-    """Return what a keyword's value is in a draft; of ``items`` the value decides."""
+    """Return the kind of a keyword in a draft; that of ``items`` depends on the value."""
     kind = None if keyword in MEANINGLESS.get(draft, ()) else KINDS[draft].get(keyword)
     return Kind.SCHEMA if kind is Kind.SCHEMA_OR_SCHEMAS and not isinstance(value, list) else kind

@@ -1,11 +1,11 @@
-"""Read a schema: from a dict, a bool, JSON text, the short form, a file, or a Python type; and check that it is one.
+"""Read and check a schema: from a dict, a bool, JSON text, the short form, a file, or a Python type.
 
-A text is told by how it looks, which is written down here and nowhere else:
+The form of a text is recognised by these rules:
 
-- what begins with ``{`` is JSON, and so are ``true`` and ``false``;
-- what is the name of an existing file, ends in ``.json``, or has a path separator but no comma, brace or bar and no
-  colon with a blank behind it, is the name of a file;
-- all else is the short form (``name, age int``).
+- a text that begins with ``{`` is JSON, and so are ``true`` and ``false``;
+- a text is the name of a file if such a file exists, if it ends in ``.json``, or if it has a path separator but no
+  comma, brace or bar and no colon followed by a blank;
+- all other texts are in the short form (``name, age int``).
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ def read_schema(
     """Read a schema and its other documents, and check them.
 
     Args:
-        source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type; what was
-            read before stays as it is.
+        source: A dict, a bool, a text by the rules at the head of this module, the path of a file, or a Python type; a
+            ``SchemaDocument`` is returned unchanged.
         schema_dir: The directory of the documents that it may refer to; see :mod:`.other_documents`.
 
     Raises:
-        SchemaError: It cannot be read as a schema: it is not JSON, has a value that its metaschema does not allow, or a
-            reference that leads nowhere. The message names the part by its JSON pointer, and by line and column where
-            it came as text.
+        SchemaError: The source is not JSON, has a value that its metaschema does not allow, or a reference without a
+            target. The message has the JSON pointer, and line and column if the source is a text.
         SchemaTooLarge: It passes a limit.
         InputError: A file or the directory cannot be read.
 
@@ -71,9 +70,7 @@ def read_schema(
 
 
 def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
-    """Read a schema that comes as data.
-
-    It is never the name of a file, and refers to no file.
+    """Read a schema from data; names of files and references to files are refused.
 
     >>> read_inline("name, age int").root["required"]
     ['name', 'age']
@@ -81,12 +78,12 @@ def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
     if not isinstance(source, str) or _is_json(source):
         return read_schema(source)
     if _is_path(_bare(source)):
-        raise SchemaError("it is the name of a file, and here only the schema itself can stand", hint=_WAYS_HERE)
+        raise SchemaError("it is the name of a file, and here only the schema itself is allowed", hint=_WAYS_HERE)
     return well_formed(read_short_form(source))
 
 
 def is_file_name(text: str) -> bool:
-    """Tell whether a text that is not JSON names a file.
+    """Return whether a text that is not JSON is the name of a file.
 
     >>> [is_file_name(text) for text in ("person.json", "a/b", "name, age int", "url: http://…", "name")]
     [True, True, False, False, False]
@@ -97,7 +94,7 @@ def is_file_name(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """Tell whether a text looks like the name of a file, be there one or not."""
+    """Return whether a text looks like the name of a file, existing or not."""
     has_separator = any(separator in text for separator in {"/", os.sep})
     return text.endswith(".json") or (has_separator and not any(sign in text for sign in (",", "{", "|", ": ")))
 

@@ -1,19 +1,19 @@
 r"""The short form of a schema: names and types, as ``name, age int, tags str[], address {street, zip}``.
 
-The notation is that of the tool ``llm`` (Simon Willison, 2025: "concise schema syntax"), and means what it means there.
-Beyond it there are optional properties, enums, formats, records, and lists of all these::
+The notation and its meaning are those of the tool ``llm`` (Simon Willison, 2025: "concise schema syntax"), with
+additions: optional properties, enums, formats, records, and lists of all these::
 
-    name, age int, height float, member bool    text where no type is said; string, integer, … are known, too
+    name, age int, height float, member bool    a string without a type; string, integer, … are allowed, too
     tags str[], tags[]                          a list
-    nick?, age? int                             a property that may be missing
+    nick?, age? int                             an optional property
     size (S|M|L), stars int (1|2|3)             one of some texts, of some numbers; \| \) \\ are these characters
     born date, site uri                         a format of JSON Schema
     address {street, zip}                       a record
     items[] {name, n int}                       a list of records
     age int: in years                           a description, up to the next comma
 
-With a newline in the text lines separate properties as commas do, and descriptions end with their line. Inside braces
-they end at a comma, a newline or the brace.
+If the text has several lines, newlines separate properties as commas do, and descriptions end with their line. Inside
+braces they end at a comma, a newline or the brace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KNOWN: dict[str, dict[str, str]] = {
     **{name: {"type": kind} for name, kind in _TYPES.items()},
 }
 
-_MOST_NESTED = 50  # records in each other
+_MOST_NESTED = 50  # nested records
 
 _NAME = re.compile(r"[\w$-]+")
 _MARKS = re.compile(r"\?(?:\[\])?|\[\]\??")
@@ -53,12 +53,12 @@ _EXAMPLE = "For example: 'name, age int, tags str[]'; or give a file or JSON."
 _SHORT_TYPES = (
     "The types are str, int, float, bool, formats such as date, (S|M|L), {name, n int}, and str[] for a list."
 )
-_OPTIONAL = "What may be missing has its sign behind the name: 'age? int'."
+_OPTIONAL = "An optional property has a ? after its name: 'age? int'."
 _RECORD = "A record has no colon: 'address {street, zip}'."
 
 
 def read_short_form(text: str) -> dict[str, Any]:
-    """Read the short form of an object with exactly these properties; see the head of the module.
+    """Read the short form of an object, which has only these properties; see the head of the module.
 
     >>> read_short_form("name, age? int: in years")["properties"]
     {'name': {'type': 'string'}, 'age': {'type': 'integer', 'description': 'in years'}}
@@ -69,14 +69,14 @@ def read_short_form(text: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """A recursive descent over the text."""
+    """A recursive descent parser."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._has_lines = "\n" in text.strip()
         self._typed: list[tuple[int, int, str]] = []
-        """Descriptions that are the names of types: where they begin behind a name and end, and what was meant."""
+        """Descriptions that are the names of types: the end of the name before, their own end, the right form."""
 
     def read(self) -> dict[str, Any]:
         try:
@@ -88,7 +88,7 @@ class _Reader:
         return schema
 
     def _record(self, depth: int) -> dict[str, Any]:
-        """Return the properties up to the end of the text, or to the brace that ends the record."""
+        """Return the schema of the properties up to the end of the text, or up to the closing brace."""
         start = self._at
         if depth > _MOST_NESTED:
             raise SchemaTooLarge(
@@ -98,26 +98,26 @@ class _Reader:
             )
         properties: dict[str, Any] = {}
         required: list[str] = []
-        while self._goes_on(depth):
+        while self._has_next(depth):
             begin = self._at
             name, schema, is_required = self._property(depth)
             if name in properties:
-                self._fail(f'"{name}" is there twice', begin, "Give each name once.")
+                self._fail(f'"{name}" occurs twice', begin, "Give each name once.")
             properties[name] = schema
             required += [name] if is_required else []
         if not properties:
             self._fail("there is no name in it", start if depth else None, _EXAMPLE)
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
-    def _goes_on(self, depth: int) -> bool:
-        """Tell whether another property comes; the separators before it are read."""
+    def _has_next(self, depth: int) -> bool:
+        """Skip separators; return whether another property follows."""
         separators = re.compile(r"[\s,]*").match(self._text, self._at)
         assert separators is not None
         self._at = separators.end()
         return self._at < len(self._text) and not (depth and self._text[self._at] == "}")
 
     def _property(self, depth: int) -> tuple[str, dict[str, Any], bool]:
-        """Return the name and the schema of a property, and whether it must be there."""
+        """Return the name and the schema of a property, and whether it is required."""
         found = _NAME.match(self._text, self._at)
         if found is None:
             self._fail_at_a_name()
@@ -140,7 +140,7 @@ class _Reader:
         return name, {**schema, **({"description": description} if description else {})}, "?" not in marks
 
     def _type(self, depth: int) -> dict[str, Any] | None:
-        """Return the type that comes next, if one does."""
+        """Return the schema of the type that comes next; ``None`` if there is none."""
         has_blank = self._blanks()
         start = self._at
         schema: dict[str, Any] | None = None
@@ -161,7 +161,7 @@ class _Reader:
             opened = self._at - 1
             schema = self._record(depth + 1)
             if not self._text.startswith("}", self._at):
-                self._fail("a record is never closed", opened, "For example: 'address {street, zip}'.")
+                self._fail("a record is not closed", opened, "For example: 'address {street, zip}'.")
             self._at += 1
         else:
             return schema
@@ -174,10 +174,10 @@ class _Reader:
             self._at += 1
             place, raw = self._at, self._take(_VALUE)
             if self._at == len(self._text):
-                self._fail("a parenthesis is never closed", opened, r"For example: 'size (S|M|L)'; \) is the sign.")
+                self._fail("a parenthesis is not closed", opened, r"For example: 'size (S|M|L)'; \) is the sign.")
             value = self._value(re.sub(r"\\(.)", r"\1", raw.strip(), flags=re.DOTALL), kind, place)
             if value in values:
-                self._fail(f'"{raw.strip()}" is there twice', place, "Give each value once.")
+                self._fail(f'"{raw.strip()}" occurs twice', place, "Give each value once.")
             values.append(value)
         self._at += 1
         return values
@@ -208,7 +208,7 @@ class _Reader:
         return self._take(re.compile(r"[^\S\n]*"))
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        """Return what matches here, which is read."""
+        """Read and return the match of a pattern at this position; empty if there is none."""
         found = pattern.match(self._text, self._at)
         if found is None:
             return ""
@@ -252,7 +252,7 @@ class _Reader:
         self._fail(
             f'"{description.strip()}" is a description here, and the name of a type',
             place,
-            f"Write {right.strip()!r}: a type stands behind a blank. If you mean a description, say more.",
+            f"Write {right.strip()!r}: a type follows a blank. If it is a description, write more words.",
         )
 
     def _fail(self, reason: str, place: int | None, hint: str) -> NoReturn:
@@ -263,11 +263,11 @@ class _Reader:
 
 _SHORT = {kind: name for name, kind in reversed(_TYPES.items())}
 _AS_TYPES = {name: _SHORT.get(kind, "") for name, kind in TYPES_ELSEWHERE.items()}
-"""Words for the types in programming languages, and the type here."""
+"""Names of types in programming languages, and the type of the short form."""
 
 
 def _type_meant(description: str) -> tuple[bool, str] | None:
-    """Return the type that a description is the name of, in the short form, and whether the property may be missing.
+    """Return whether a description means an optional type, and the type in the short form.
 
     >>> _type_meant("list[int]"), _type_meant("Optional[str]"), _type_meant("(S|M)"), _type_meant("in years")
     ((False, 'int[]'), (True, 'str'), (False, '(S|M)'), None)

@@ -1,7 +1,7 @@
-"""Read JSON (RFC 8259) strictly: exact numbers, no name twice, no half characters, and bounds on depth and numbers.
+"""Read JSON (RFC 8259) strictly: exact numbers, no repeated names, no lone surrogates, limits of depth and numbers.
 
-It comes as text, as a file, or as Python's objects, and becomes the same values. Errors in texts tell the line and the
-column. The reader keeps a stack of its own, so that a deep text meets a limit with a message and never Python's.
+Texts, files and Python objects become the same values. Errors in texts have a line and a column. The reader keeps its
+own stack, so that a deep text gets an error with a message and not Python's ``RecursionError``.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any, NamedTuple
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.printable import caret_lines
 
-_CONTEXT = 400  # characters on either side of a caret, more than a line on a screen shows
+_CONTEXT = 400  # characters on either side of a caret, more than the width of a screen
 
 MAX_DEPTH = 400
-"""How deep arrays and objects may be nested."""
+"""The deepest nesting of arrays and objects."""
 
 MAX_NUMBER_LENGTH = 4000
-"""How many characters a number may have."""
+"""The most characters of a number."""
 
 MAX_EXPONENT = 9999
-"""The highest exponent of a number, and without its sign the lowest."""
+"""The largest absolute value of an exponent."""
 
 MAX_VALUES = 1_000_000
-"""How many values a schema may have, each counted as often as it stands somewhere."""
+"""The most values of a schema; a Python object is counted at each of its occurrences."""
 
 MAX_BYTES = 1 << 22
-"""How many bytes a schema's text may have."""
+"""The most bytes of a schema's text."""
 
-_LONGEST_NAME = 100  # characters of a file's name that a message has
+_LONGEST_NAME = 100  # characters of a file's name in a message
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _ESCAPED = re.compile(r'[^"\\\x00-\x1f]+|\\u([0-9a-fA-F]{4})|\\(["\\/bfnrt])')
@@ -55,7 +55,7 @@ _MISTAKES = {
 }
 
 _PENDING: Any = object()
-"""Stands for a value whose parts are still to be read."""
+"""A placeholder for a value whose parts are not read yet."""
 
 
 class NotJsonError(ValueError):
@@ -69,13 +69,11 @@ class NotJsonError(ValueError):
 
 
 class JsonLimitError(NotJsonError):
-    """A text that passes a limit of this reader."""
-
-    # It may be valid JSON.
+    """A text, possibly valid JSON, that passes a limit of this reader."""
 
 
 def parse(text: str | bytes) -> Any:
-    r"""Read a JSON text; a byte order mark before it is dropped.
+    r"""Read a JSON text, without a byte order mark.
 
     >>> parse('{"a": [1, 1.50, "\\u00e9"]}')
     {'a': [1, Decimal('1.50'), 'é']}
@@ -109,8 +107,8 @@ class _Open:
     """An array or an object that is being read.
 
     Attributes:
-        value: What there is of it.
-        pointer: Its JSON pointer, where positions are kept.
+        value: The parts that were read.
+        pointer: Its JSON pointer; empty if positions are not recorded.
         name: The name of the member that is being read.
     """
 
@@ -125,7 +123,7 @@ class _Reader:
 
     Attributes:
         text: The text.
-        values: The offset of each value by its pointer; ``None``: they are not kept.
+        values: The offset of each value by its pointer; ``None``: positions are not recorded.
         names: The offset of each name by the pointer of its value.
         at: The offset of the next character.
         stack: The arrays and objects that are open.
@@ -138,7 +136,7 @@ class _Reader:
     stack: list[_Open] = field(default_factory=list)
 
     def read(self) -> Any:
-        """Return the value that the text is."""
+        """Return the value of the text."""
         while True:
             self._blanks()
             self._keep_position()
@@ -152,7 +150,7 @@ class _Reader:
                 value = self._added(value)
 
     def _opened(self) -> Any:
-        """Return an empty array or object; put any other on the stack."""
+        """Return an empty array or object; push any other onto the stack, and return ``_PENDING``."""
         if len(self.stack) >= MAX_DEPTH:
             raise self._limit(f"nested deeper than {MAX_DEPTH} arrays and objects")
         opening = self.text[self.at]
@@ -169,7 +167,7 @@ class _Reader:
         return _PENDING
 
     def _added(self, value: Any) -> Any:
-        """Put a value where it belongs: the array or object around it if that ends here, else ``_PENDING``."""
+        """Add a value to the array or object around it; return that if it ends here, else ``_PENDING``."""
         top = self.stack[-1]
         if isinstance(top.value, dict):
             top.value[top.name] = value
@@ -194,7 +192,7 @@ class _Reader:
         return _PENDING
 
     def _name(self) -> None:
-        """Return the name of a member and the colon behind it."""
+        """Read the name of a member and the colon after it."""
         top, start = self.stack[-1], self.at
         if not self.text.startswith('"', start):
             raise self._error(f"expected a name in double quotes{self._instead()}")
@@ -204,7 +202,7 @@ class _Reader:
             raise self._error(f"{_short(top.name)} occurs twice in this object")
         self._blanks()
         if not self.text.startswith(":", self.at):
-            raise self._error(f"expected : behind the name {_short(top.name)}{self._instead()}")
+            raise self._error(f"expected : after the name {_short(top.name)}{self._instead()}")
         self.at += 1
         if self.names is not None:
             self.names[self._pointer()] = start
@@ -252,7 +250,7 @@ class _Reader:
         return "".join(pieces)
 
     def _unescaped(self, piece: re.Match[str]) -> str:
-        """Return the characters that a piece of a string stands for: two escapes may be one character."""
+        """Return the decoded characters of a piece of a string; a surrogate pair is read as a whole."""
         start, self.at = self.at, piece.end()
         if piece[2] is not None:
             return _ESCAPES[piece[2]]
@@ -278,7 +276,7 @@ class _Reader:
             code = f"\\u{ord(character):04x}"
             return self._error(f"a control character in a string is written as an escape: {code}")
         self.at = start
-        return self._error("this string has no end")
+        return self._error("this string has no closing quote")
 
     def _blanks(self) -> None:
         blanks = _BLANKS.match(self.text, self.at)
@@ -296,11 +294,11 @@ class _Reader:
             self.values[self._pointer()] = self.at
 
     def _instead(self) -> str:
-        """Name a common slip that stands here."""
+        """Describe a common mistake at this position for the end of a message."""
         if self.at >= len(self.text):
             return ", and the text ends" if self.text.strip() else ", and the text is empty"
         if self.text.startswith("'", self.at):
-            return "; strings stand in double quotes"
+            return "; strings have double quotes"
         if self.text.startswith(("//", "/*", "#"), self.at):
             return "; JSON has no comments"
         return ""
@@ -314,13 +312,11 @@ class _Reader:
         return JsonLimitError(f"the limit is passed: {reason}", lines.position(self.at), lines.caret(self.at))
 
 
-# ---- where the parts of a text stand ---------------------------------------------------------------------------------
+# ---- positions in a text ---------------------------------------------------------------------------------------------
 
 
 class Position(NamedTuple):
-    """A line and a column of a text."""
-
-    # Both count code points from 1.
+    """A line and a column of a text, in code points from 1."""
 
     line: int
     column: int
@@ -334,14 +330,12 @@ class Lines:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def position(self, offset: int) -> Position:
-        """Return the line and column of an offset."""
-        # The offset counts code points from 0.
+        """Return the line and column of an offset in code points from 0."""
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def caret(self, offset: int) -> tuple[str, ...]:
-        """Show the line of an offset with a caret under it."""
-        # The line is cut to what a screen shows.
+        """Return the line of an offset with a caret under it; a long line is cut."""
         start = self._starts[bisect_right(self._starts, offset) - 1]
         end = self._text.find("\n", offset)
         line = self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")
@@ -351,7 +345,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Positions:
-    """The offsets at which the parts of a JSON text begin.
+    """The offsets of the values and names of a JSON text.
 
     Attributes:
         values: The offset of each value, by its JSON pointer.
@@ -368,13 +362,13 @@ class Positions:
         return self.names.get(pointer, self.values.get(pointer)) if of_name else self.values.get(pointer)
 
     def position(self, pointer: str, *, of_name: bool = False) -> Position | None:
-        """Return the offset of a value as line and column."""
+        """Return the line and column of a value, or of its name."""
         offset = self.offset(pointer, of_name=of_name)
         return None if offset is None else self.lines.position(offset)
 
 
 def positions(text: str | bytes) -> Positions:
-    r"""Find where each value of a JSON text begins.
+    r"""Find the offsets of all values of a JSON text.
 
     >>> where = positions('{"a": [1,\n  2]}')
     >>> where.position("/a/1"), where.position("/a", of_name=True)
@@ -387,9 +381,7 @@ def positions(text: str | bytes) -> Positions:
 
 
 def escaped(name: str | int) -> str:
-    """Write a name or an index as part of a JSON pointer.
-
-    The slash stands before it (RFC 6901).
+    """Write a name or an index as part of a JSON pointer, with its slash (RFC 6901).
 
     >>> escaped("a/b~")
     '/a~1b~0'
@@ -407,7 +399,7 @@ def unescaped(part: str) -> str:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two values are equal by JSON Schema.
+    """Return whether two values are equal by JSON Schema.
 
     ``1`` is ``1.0``, and ``true`` is not ``1``.
 
@@ -438,7 +430,7 @@ def as_decimal(value: Any) -> Decimal:
 
 
 def with_floats(value: Any) -> Any:
-    """Copy a value of a schema with the numbers that Python's writers of JSON know."""
+    """Copy a value of a schema with its ``Decimal`` numbers as floats, for Python's ``json``."""
     if isinstance(value, dict):
         return {name: with_floats(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -452,7 +444,7 @@ def with_floats(value: Any) -> Any:
 def from_python(source: Any) -> Any:
     """Copy a schema as plain dicts, lists, strings and exact numbers.
 
-    A float becomes the decimal number that Python shows of it.
+    A float becomes the decimal number of its ``repr``.
 
     >>> from_python({"minimum": 0.1, "enum": (1, None)})
     {'minimum': Decimal('0.1'), 'enum': [1, None]}
@@ -461,7 +453,7 @@ def from_python(source: Any) -> Any:
 
 
 class _Copy:
-    """Copies one schema, and counts its values."""
+    """Copies one schema, and limits the number of its values."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -498,7 +490,7 @@ def _text(text: str, pointer: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{text[error.start]!r} is half of a surrogate pair, which is not text", pointer) from None
+        raise SchemaError(f"{text[error.start]!r} is half of a surrogate pair, not a character", pointer) from None
     return text
 
 
@@ -520,7 +512,7 @@ def _number(value: float | Decimal, pointer: str) -> int | Decimal:
 
 
 def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MAX_BYTES) -> bytes:
-    """Read a file: at most one byte more than the limit."""
+    """Read a file, at most one byte more than the limit."""
     try:
         with open(name, "rb") as file:
             return file.read(most + 1)

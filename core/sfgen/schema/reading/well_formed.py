@@ -1,6 +1,6 @@
-"""Check all of a schema: each keyword has a value that its draft allows, and each reference leads to a schema.
+"""Check a whole schema: each keyword has a value that its draft allows, and each reference has a schema as its target.
 
-What a person should know of it besides (words that are no keywords, keywords without effect) is noted, each thing once.
+Notes for the user are collected, such as unknown keywords and keywords without effect, each once.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from sfgen.schema.reading.other_documents import Bundle, OtherDocuments
 from sfgen.schema.reading.strict_json import escaped, key
 from sfgen.schema.reading.words import TYPES_ELSEWHERE, alternatives, first_few, meant, shown, type_of
 
-_MOST_NAMED = 5  # of schemas, keywords or places that one line lists
+_MOST_NAMED = 5  # of schemas, keywords or pointers in one line
 
-_NEVER_COUNT = {
+_NO_ASSERTIONS = {
     *("$ref", "$schema", "$id", "id", "default", *DEFINITIONS),
     *ANNOTATIONS,
 }
-"""Keywords that say nothing about a value by themselves."""
+"""Keywords that do not restrict values by themselves."""
 
 _ANCHORS = {
     Draft.DRAFT_2019_09: re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*"),
@@ -55,7 +55,7 @@ _ANCHORS = {
 _IDENTIFIER = re.compile(r"[^#]*#?")
 
 _HINTS = {
-    ("items", list): 'Since 2020-12 this is "prefixItems"; "items" is about what follows.',
+    ("items", list): 'Since 2020-12 this is "prefixItems"; "items" applies to the items after these.',
     ("exclusiveMinimum", bool): 'Since draft 06: "exclusiveMinimum": NUMBER in place of "minimum".',
     ("exclusiveMaximum", bool): 'Since draft 06: "exclusiveMaximum": NUMBER in place of "maximum".',
     ("required", bool): 'Write the names into a list beside "properties": "required": ["name"].',
@@ -78,7 +78,7 @@ class _Reading:
         self._read = replace(read, draft=self._draft(read.root))
 
     def document(self, documents: OtherDocuments, place: str) -> SchemaDocument:
-        """Return the document, with those that it refers to."""
+        """Return the checked document, with the documents that it refers to."""
         self._look_at(self._read.root, "")
         self._follow(Bundle(self._read, documents, place))
         return replace(self._read, notes=self._notes.lines(), pointers=tuple(self._seen))
@@ -93,8 +93,9 @@ class _Reading:
         return draft or LATEST
 
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
-        """Check a schema and all in it, and take note of what they call themselves."""
-        # The metaschema does not check a value that only a reference makes a schema: it may have any annotations.
+        """Check a schema and its subschemas, and record their identifiers and anchors."""
+        # The metaschema does not check a value outside of schema keywords that a reference leads to, so its annotations
+        # may be anything.
         draft = self._read.draft
         kinds = KINDS[draft]
         stack = [(schema, pointer)]
@@ -113,10 +114,10 @@ class _Reading:
                 doubled = self._read.identifiers.add(schema, pointer, draft)
             except UnresolvedError as error:
                 raise self._read.error(error.reason, pointer) from None
-            if doubled and draft <= Draft.DRAFT_07:  # in many schemas that were written by programs
-                self._tell("the name of another schema, too", doubled, pointer)
+            if doubled and draft <= Draft.DRAFT_07:  # many generated schemas have this
+                self._tell("an identifier that another schema has, too", doubled, pointer)
             elif doubled:
-                reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
+                reason = f'"{doubled}": another schema has the identifier {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
             if self._is_nullable(schema):
@@ -126,7 +127,7 @@ class _Reading:
                     stack.append((child, pointer + "".join(map(escaped, way))))
 
     def _is_nullable(self, schema: dict[str, Any]) -> bool:
-        """Tell whether a schema has OpenAPI's ``nullable``."""
+        """Return whether a schema has OpenAPI's ``nullable``."""
         if not isinstance(schema.get("nullable"), bool) or is_reference_alone(schema, self._read.draft):
             return False
         return openapi.reads_nullable(self._read.root, self._read.draft)
@@ -138,26 +139,26 @@ class _Reading:
             if keyword in meaningless:
                 self._tell(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
             elif keyword == "nullable" and self._is_nullable(schema):
-                pass  # noted where it is read
+                pass  # has its own note
             elif keyword == "discriminator" and openapi.discriminating(schema) is not None:
-                said = openapi.TELLS if openapi.tells(schema) else openapi.NOTHING_TO_TELL
+                said = openapi.SELECTS if openapi.has_named_schemas(schema) else openapi.NOTHING_TO_SELECT
                 self._tell(said, keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
                 near = "" if keyword in ANY_DRAFT else meant(keyword, kinds)
                 asked = f' (did you mean "{near}"?)' if near else ""
                 self._tell(f"not a keyword of {draft.title}, ignored{asked}", keyword, pointer)
-            elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
+            elif keyword not in _NO_ASSERTIONS and is_reference_alone(schema, draft):
                 self._tell(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._tell(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
+            self._tell(f"another draft than {draft.title}, which is used for the whole schema", "$schema", pointer)
 
     def _tell(self, said: str, keyword: str, pointer: str) -> None:
-        """Note something of a keyword in the schema at a pointer."""
+        """Add a note about a keyword of the schema at a pointer."""
         self._notes.add(said, keyword, self._read.shown_place(pointer))
 
     def _follow(self, bundle: Bundle) -> None:
-        """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
+        """Follow all reachable references; references in unused definitions are not checked."""
         draft, kinds = self._read.draft, KINDS[self._read.draft]
         same: dict[str, list[str]] = {}
         stack: list[tuple[str, Any]] = [("", self._read.root)]
@@ -181,7 +182,7 @@ class _Reading:
         self._refuse_endless(same)
 
     def _led_to(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
-        """Follow a reference; a document that it leads to is put into this one."""
+        """Return the target of a reference; first put its document into this one."""
         if not self._read.identifiers.knows(schema[keyword], pointer):
             other = bundle.bring(schema, pointer, keyword)
             self._read = replace(self._read, files=tuple(bundle.files))
@@ -192,7 +193,7 @@ class _Reading:
         return target, found
 
     def _by_name(self, names: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
-        """List the unknown schemas to which dynamic references by some names may lead."""
+        """List the schemas with some dynamic anchors that are not known yet."""
         pointers = [
             pointer
             for anchors in self._read.identifiers.dynamic.values()
@@ -202,12 +203,12 @@ class _Reading:
         return [(pointer, value_at(self._read.root, pointer)) for pointer in pointers]
 
     def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
-        """Refuse schemas that come back to themselves without going into a part of the value."""
+        """Refuse cycles of references without a property or item between."""
         way = circle(same)
         if way:
             shown = " → ".join(f"#{pointer}" for pointer in [*way[:_MOST_NAMED], way[0]])
-            reason = f'"$ref" goes round in a circle and says nothing: {shown}'
-            raise self._read.error(reason, way[0], hint="Let one of them say what the value is.")
+            reason = f'"$ref" leads back to itself: {shown}'
+            raise self._read.error(reason, way[0], hint="Describe the value in one of these schemas.")
 
 
 def circle(graph: Mapping[str, list[str]]) -> list[str]:
@@ -235,17 +236,17 @@ def circle(graph: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
-# ---- what the metaschema of a draft demands --------------------------------------------------------------------------
+# ---- the rules of the metaschemas ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Something in a schema that its metaschema does not allow.
+    """A violation of a metaschema.
 
     Attributes:
-        way: The way there from the schema: keyword, then index or name.
-        reason: What is wrong, in words.
-        hint: What to write instead, if that is known.
+        way: The path from the schema: keyword, then index or name.
+        reason: The error in words.
+        hint: The text to write instead, if that is known.
     """
 
     way: tuple[str | int, ...]
@@ -254,9 +255,9 @@ class Misfit:
 
 
 def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
-    """Yield what is wrong with a schema by itself.
+    """Yield the violations in a schema's own keywords.
 
-    The schemas inside it are not checked.
+    The subschemas are not checked.
 
     >>> [misfit.reason for misfit in misfits({"type": "strin", "maxLength": -1}, Draft.DRAFT_2020_12)]
     ['"strin" is not a type', '"maxLength" must be a whole number, 0 or more, not -1']
@@ -280,7 +281,7 @@ def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
 
 
 def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[Misfit]:
-    """Yield what is wrong with the value of a keyword, schemas in it aside."""
+    """Yield the violations in the value of a keyword, without those in subschemas."""
     if kind is Kind.TYPES:
         yield from _of_types(keyword, value)
         return
@@ -342,14 +343,14 @@ def _is_object(value: Any) -> bool:
 
 
 def _found(value: Any) -> str:
-    """Write a value as it is told in place of another."""
+    """Describe a wrong value for a message."""
     if isinstance(value, dict | list):
         return f"an empty {'object' if isinstance(value, dict) else 'list'}" if not value else shown(value)
     return shown(value)
 
 
 _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
-    # A value in the place of a schema is checked as one.
+    # A value in the place of a schema is checked as a schema itself.
     Kind.SCHEMA: lambda value: not isinstance(value, list),
     Kind.SCHEMA_OR_BOOLEAN: lambda value: isinstance(value, dict | bool),
     Kind.SCHEMAS: lambda value: isinstance(value, list) and bool(value),
@@ -387,17 +388,17 @@ class _Notes:
         self._found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
 
     def say(self, said: str) -> None:
-        """Say something of the whole."""
+        """Add a note about the whole schema."""
         self._found.setdefault(said, ({}, {}))
 
     def add(self, said: str, keyword: str, pointer: str) -> None:
-        """Say something of a keyword in the schema at a pointer."""
+        """Add a note about a keyword of the schema at a pointer."""
         keywords, places = self._found.setdefault(said, ({}, {}))
         keywords[f'"{keyword[:40]}"'] = None
         places[pointer or "the top"] = None
 
     def lines(self) -> tuple[str, ...]:
-        """Write a line for each thing that was said."""
+        """Return a line for each note."""
         return tuple(
             f"{said}: {first_few(keywords, _MOST_NAMED)}, at {first_few(places, _MOST_NAMED)}" if keywords else said
             for said, (keywords, places) in self._found.items()

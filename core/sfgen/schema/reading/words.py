@@ -1,4 +1,4 @@
-"""JSON values and their types in plain words, as messages name them."""
+"""Words for JSON values and their types in messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 from sfgen.schema.reading.keywords import json_type
 
-_LONGEST_VALUE = 60  # characters of a value that are shown
+_LONGEST_VALUE = 60  # characters of a value in a message
 _MOST_ALTERNATIVES = 8
-_NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
-_KEPT = 1024  # names that were looked for
-_LONGEST_NAME = 100  # characters: no name that is known is nearly as long
+_NEAR = 0.75  # the least similarity, of 1, of a misspelt name and a known one
+_KEPT = 1024  # names in the cache
+_LONGEST_NAME = 100  # characters; all known names are much shorter
 
 TYPE_WORDS = {
     "null": "null",
@@ -27,7 +27,7 @@ TYPE_WORDS = {
     "array": "an array",
     "object": "an object",
 }
-"""A value of each type, in words."""
+"""The types in words, with articles."""
 
 TYPES_ELSEWHERE = {
     "str": "string",
@@ -44,7 +44,7 @@ TYPES_ELSEWHERE = {
     "none": "null",
     "nil": "null",
 }
-"""Words for the types in programming languages."""
+"""Names of types in programming languages, and the type of JSON Schema."""
 
 
 def type_of(value: Any) -> str:
@@ -97,7 +97,7 @@ def as_indented_json(value: Any, depth: int = 0) -> str:
 
 
 def alternatives(words: Iterable[str]) -> str:
-    """List things of which one is meant; of many only the first.
+    """Join words by commas and "or"; of many only the first ones.
 
     >>> alternatives(["a string", "null"]), alternatives("abc")
     ('a string or null', 'a, b or c')
@@ -120,7 +120,7 @@ def first_few(words: Iterable[str], most: int) -> str:
 
 
 def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
-    """Find the known name that a misspelt one was perhaps meant for; empty if none is near.
+    """Find the known name that is nearest to a misspelt one; empty if none is near.
 
     >>> meant("propertys", ["properties", "items"]), meant("DateTime", ["date-time"]), meant("color", ["date"])
     ('properties', 'date-time', '')
@@ -134,7 +134,7 @@ def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None =
 
 @lru_cache(maxsize=_KEPT)
 def _near(name: str, known: tuple[str, ...]) -> str:
-    """Find the name most like another; empty if none is. Schemas say the same words again and again."""
+    """Find the most similar known name; empty if none is near. Cached, as schemas repeat names."""
     return next(iter(get_close_matches(name, known, 1, _NEAR)), "")
 
 
@@ -143,7 +143,7 @@ def _plain(name: str) -> str:
 
 
 def _pieces(value: Any, room: int = _LONGEST_VALUE) -> list[str]:
-    """Return the pieces of a value's text; what is beyond the room may be missing."""
+    """Return the pieces of a value's JSON; pieces beyond the limit may be missing."""
     if isinstance(value, str):
         return [json.dumps(value[: room + 1], ensure_ascii=False)]
     if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):

@@ -1,1 +1,1 @@
-"""The first room: strings and numbers as automata of their written forms. It knows nothing of schemas."""
+"""Build automata of JSON strings and numbers, independent of schemas."""

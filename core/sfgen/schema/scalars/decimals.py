@@ -1,13 +1,13 @@
 """Automata of decimals: those in an interval, and those that are multiples of a number.
 
 A decimal has the form ``-?(0|[1-9][0-9]*)(\\.[0-9]+)?``. It is compared with the bounds of an interval digit by digit,
-from the left: less, equal or more. Of the digits before the point that decides once their number is known: more digits
-are a larger number. Zero has no sign.
+from the left: less, equal or more. For the digits before the point the comparison counts only once their number is
+known, since more digits are a larger number. Zero has no sign.
 
-The multiples of 0.25 are the decimals whose digits, with two places behind the point, are a multiple of 25. What is
-left of the digits that were read is what may follow them (Nerode, 1958): of all digits that complete them to a multiple
-the fewest, and of those the smallest number. Two remainders with the same one are the same state, so a divisor of many
-twos and fives needs few (Alexeev, 2004): 86,400 has 141 states and not 86,400.
+The multiples of 0.25 are the decimals whose digits, with two places after the point, are a multiple of 25. Two
+remainders are the same state if the same digits complete both to a multiple (Nerode, 1958), so a state is identified by
+the shortest such completion, and the smallest of that length. A divisor with many factors two and five needs few states
+(Alexeev, 2004): 86,400 has 141 states and not 86,400.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from numpy.typing import NDArray
 from sfgen.automata.determinize import Deterministic
 
 SYMBOLS = b"-.0123456789"
-"""The bytes of a decimal. The class of each is its place here; all other bytes are one class behind them."""
+"""The bytes of a decimal. The class of each is its index here; all other bytes are the last class."""
 
 MINUS, POINT, ZERO = 0, 1, 2
-"""Classes of bytes; that of a digit is ``ZERO`` and the digit."""
+"""Classes of bytes; the class of a digit is ``ZERO`` plus the digit."""
 
 _LESS, _EQUAL, _MORE = -1, 0, 1
 _NONE = -1  # no transition
 _WIDTH = len(SYMBOLS) + 1
 
 _WHOLE, _ONLY_ZERO, _FRACTION = 0, 1, 2
-"""Where the next digit stands: before the point; only behind it, since a zero begins the number; behind it."""
+"""The position of the next digit: before the point; after the point, which a leading zero requires; after the point."""
 
 _COMPARED = [[_LESS] * digit + [_EQUAL] + [_MORE] * (9 - digit) for digit in range(10)]
-"""How each digit compares with a digit."""
+"""For each digit of a bound, the results of comparing the ten digits with it."""
 
-_LARGEST_FIXED = 10**17  # ten times it, and nine more, is an int64
+_LARGEST_FIXED = 10**17  # ten times this, plus nine, fits into int64
 
 
 def byte_classes() -> NDArray[np.uint8]:
@@ -71,7 +71,7 @@ def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
         most = None if high is None else _Bound.of(high, interval.has_high, places)
         rows, accepting = _Side(least, most, digits, places).table(0)
     if low is None or low < 0:
-        # Behind the sign stands how far the number is below zero, which itself has no sign.
+        # After the sign comes the absolute value, which is above zero, as zero has no sign.
         least = _Bound.of(Fraction(0), False, places)
         if high is not None and high < 0:
             least = _Bound.of(-high, interval.has_high, places)
@@ -85,16 +85,16 @@ def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
 
 @dataclass(frozen=True)
 class _Bound:
-    """A number of zero or more, written out."""
+    """The digits of a bound of zero or more."""
 
     whole: tuple[int, ...]  # the digits before the point, without leading zeros
-    fraction: tuple[int, ...]  # the digits behind it, to the last that is not zero, but no more than a decimal may have
-    is_exact: bool
-    is_in: bool
+    fraction: tuple[int, ...]  # the digits after it, to the last that is not zero, but at most the places of a decimal
+    is_exact: bool  # whether the fraction has all digits of the bound
+    is_in: bool  # whether the bound itself is in the interval
 
     @classmethod
     def of(cls, number: Fraction, is_in: bool, places: int) -> _Bound:
-        """Write a number out, with at most this number of places."""
+        """Make the bound of a number, with at most ``places`` digits after the point."""
         whole, rest = divmod(number.numerator, number.denominator)
         fraction: list[int] = []
         while rest and len(fraction) < places:
@@ -103,11 +103,11 @@ class _Bound:
         return cls(tuple(map(int, str(whole))), tuple(fraction), not rest, is_in)
 
     def compared(self, place: int) -> list[int]:
-        """Compare each digit with the one at a place behind the point, from 0."""
+        """Compare the ten digits with the digit at a place after the point, from 0."""
         return _COMPARED[self.fraction[place] if place < len(self.fraction) else 0]
 
     def has_ended(self, place: int) -> bool:
-        """Tell whether only zeros stand at a place behind the point and after it."""
+        """Return whether all digits from a place after the point on are zeros."""
         return self.is_exact and place >= len(self.fraction)
 
 
@@ -116,8 +116,8 @@ class _State(NamedTuple):
 
     part: int
     read: int
-    low: int  # how the digits compare with the first digits of the lower bound; ``_MORE`` if there is none
-    high: int  # the same of the upper bound; ``_LESS`` if there is none
+    low: int  # the comparison with the first digits of the lower bound; ``_MORE`` if there is none
+    high: int  # the comparison with the first digits of the upper bound; ``_LESS`` if there is none
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class _Side:
         return max(self.digits, len(self.least.whole) + 1) if self.least else self.digits
 
     def table(self, first: int) -> tuple[list[list[int]], list[bool]]:
-        """Return the transitions of all states, and which of them accept."""
+        """Return the transitions of all states, and whether each accepts."""
         start = _State(_WHOLE, 0, _EQUAL if self.least else _MORE, _EQUAL if self.most else _LESS)
         numbers = {start: first}
         rows, accepting = [], []
@@ -156,7 +156,7 @@ class _Side:
         return rows, accepting
 
     def _digits(self, state: _State) -> list[_State | None]:
-        """Return the state after each digit; ``None`` where it is refused."""
+        """Return the state after each digit; ``None`` if the digit is refused."""
         part, read, low, high = state
         if part == _FRACTION:
             if read == self.places:
@@ -177,16 +177,16 @@ class _Side:
         return [_State(part, read + 1, low, high) for part, low, high in zip(parts, lows, highs, strict=True)]
 
     def _fraction(self, state: _State) -> _State | None:
-        """Return the state in which the fraction begins; ``None`` if no decimal in the interval does so."""
+        """Return the state at the point; ``None`` if no decimal in the interval has these digits before it."""
         if state.part == _FRACTION:
             return state
-        # Of numbers of several lengths, the longer one is larger.
+        # A number with fewer digits than the lower bound is smaller.
         low = _LESS if self.least and state.read < len(self.least.whole) else state.low
         high = _LESS if self.most and state.read < len(self.most.whole) else state.high
         return self._settled(0, low, high)
 
     def _settled(self, read: int, low: int, high: int) -> _State | None:
-        """Return the state behind some digits of the fraction; ``None`` if no decimal has them."""
+        """Return the state after some digits of the fraction; ``None`` if no decimal in the interval has them."""
         if low == _LESS or high == _MORE:
             return None
         if low == _EQUAL and self.least and self.least.is_in and self.least.has_ended(read):
@@ -196,9 +196,9 @@ class _Side:
         return _State(_FRACTION, read, low, high)
 
     def _may_end(self, state: _State) -> bool:
-        """Tell whether a decimal in the interval may end in a state of the fraction."""
-        # With the first digits of the lower bound it is below that, or the bound itself where that is not allowed (see
-        # ``_settled``). With those of the upper bound it is below that, or the bound itself where that is allowed.
+        """Return whether a decimal may end in a state of the fraction."""
+        # If it equals the digits of the lower bound so far, it is below the bound, or the bound itself where that is
+        # excluded (see ``_settled``). If it equals those of the upper bound, it is below it, or an allowed bound.
         return state.low == _MORE
 
 
@@ -218,12 +218,11 @@ class Step:
 
     @classmethod
     def of(cls, divisors: Iterable[Fraction]) -> Step:
-        """Find the step of the common multiples of some numbers."""
-        # The multiples are decimals; the numbers are at least one, and all above zero.
+        """Find the step of the decimals that are multiples of all of some numbers above zero."""
         numerator, denominator = 1, 0
         for divisor in divisors:
             numerator, denominator = lcm(numerator, divisor.numerator), gcd(denominator, divisor.denominator)
-        # Decimals have no other denominators than products of twos and fives.
+        # The denominator of a decimal is a product of twos and fives.
         twos, fives = _power(denominator, 2), _power(denominator, 5)
         places = max(twos, fives)
         return cls(numerator * 2 ** (places - twos) * 5 ** (places - fives), places)
@@ -235,12 +234,13 @@ class Step:
 
 
 def multiples(step: Step, places: int, most: int) -> Deterministic | None:
-    """Build the automaton that tells multiples of a step from other decimals."""
-    # It is not minimal. Of texts that are not decimals it accepts some, too.
+    """Build the automaton of multiples of a step, to intersect with decimals; ``None`` above ``most`` states."""
+    # It is not minimal, and accepts some texts that are not decimals.
     if states_of(step.digits) * (1 if step.digits < _LARGEST_FIXED else len(str(step.digits))) > most:
         return None
     missing, after = _remainders(step.digits)
-    # Behind the point only states remain whose missing digits have room: the first ones, since few digits come first.
+    # After the point only states remain whose completions fit into the places left: the first ones, as states are
+    # sorted by the length of their completion.
     alive = [bisect_left(missing, 10 ** (step.places - place + 1)) for place in range(step.places + 1)]
     alive += [1] * (places - step.places)
     first = np.cumsum([len(after), *alive]).tolist()
@@ -273,9 +273,7 @@ def _with_zeros(after: NDArray[np.int32], most: int) -> list[NDArray[np.int32]]:
 
 
 def states_of(divisor: int) -> int:
-    """Count the states of the minimal automaton of multiples (Alexeev 2004).
-
-    It reads the decimal digits of whole numbers that a divisor divides.
+    """Count the states of the minimal automaton of the multiples of a whole number (Alexeev 2004).
 
     >>> [states_of(divisor) for divisor in (1, 7, 60, 1000, 86_400)]
     [1, 7, 5, 4, 141]
@@ -289,12 +287,13 @@ def states_of(divisor: int) -> int:
 
 
 def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
-    """Build the automaton of the whole numbers that a divisor divides; state 0 is the start, and accepts."""
-    # Returned: what each state misses (see ``_missing``), ascending; the state after each digit, int32 [states, 10].
+    """Build the automaton of the multiples of a whole number; state 0 is the start, and accepts."""
+    # Returned: the completion of each state (see ``_missing``), ascending; the state after each digit, int32
+    # [states, 10].
     kind: Any = np.int64 if divisor < _LARGEST_FIXED else np.object_
     digits = np.arange(10).astype(kind)
     numbers = {1: 0}
-    found = [0]  # of each state a number that leads there, or its remainder
+    found = [0]  # for each state a remainder
     rows: list[list[int]] = []
     while len(rows) < len(found):
         remainders = ((np.array(found[len(rows) :], dtype=kind)[:, None] * 10 + digits) % divisor).reshape(-1)
@@ -313,9 +312,9 @@ def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
 
 
 def _missing(remainders: NDArray[Any], divisor: int) -> NDArray[Any]:
-    """Find the fewest digits that complete each remainder to a multiple, as numbers with a 1 before.
+    """Find the shortest sequence of digits that completes each remainder to a multiple, as a number with a 1 before.
 
-    >>> _missing(np.array([0, 1, 20]), 25).tolist()  # 25 itself; 1 and 00; 20 and 0
+    >>> _missing(np.array([0, 1, 20]), 25).tolist()  # 0 needs no digits, 1 needs 00, 20 needs 0
     [1, 100, 10]
     """
     missing = np.zeros_like(remainders)
@@ -329,7 +328,7 @@ def _missing(remainders: NDArray[Any], divisor: int) -> NDArray[Any]:
 
 
 def _power(number: int, prime: int) -> int:
-    """Tell how often a prime divides a number."""
+    """Return the exponent of a prime in a number."""
     power = 0
     while number % prime == 0:
         number //= prime

@@ -1,18 +1,18 @@
-r"""ECMA-262 patterns, as JSON Schema's ``pattern`` has them: which texts such a pattern is found in.
+r"""ECMA-262 patterns, those of the keyword ``pattern``: automata of the texts in which such a pattern matches.
 
-A pattern is read as with the flag ``u``. Implementations do not agree on what it means: the package jsonschema asks
-Python's ``re``, for which ``\d`` and ``\w`` know all scripts, ``$`` stands before a final newline too, and ``.`` reads
-U+2028. What is written must satisfy both, so each set of characters has two readings: what is matched must be in
-both, and what a negative lookaround must not find may be in neither. What only one of the two can read at all
-(``\p{L}``, ``(?<name>...)``, ``[^]``; ``\A``, ``(?P<name>...)``) means what that one says. Read leniently, as both do
-without the flag: a backslash before any sign that is no letter or digit, and a brace or bracket that stands alone.
+A pattern is read as with the flag ``u``. Implementations disagree on its meaning: the package jsonschema uses Python's
+``re``, where ``\d`` and ``\w`` include all scripts, ``$`` also matches before a final newline, and ``.`` matches
+U+2028. A written text must satisfy both, so each set of characters has two readings: a matched character is in the sets
+of both, and a character under a negative lookaround is in neither. Syntax that only one of the two supports
+(``\p{L}``, ``(?<name>...)``, ``[^]``; ``\A``, ``(?P<name>...)``) has the meaning of that one. As in both without the
+flag, a backslash may escape any sign that is not a letter or digit, and a single brace or bracket stands for itself.
 
 Modifiers are those of ECMAScript 2025, ``(?i:...)``, ``(?-i:...)``, ``(?s:...)`` and ``(?m:...)``, and flags at the
-beginning as ``re`` has them, ``(?i)``. Two characters differ in case alone where both folds say so: ECMA-262's is the
-simple case folding of Unicode, and ``re`` takes the dotless i for an i besides.
+beginning as in ``re``, ``(?i)``. Two characters differ only in case if both engines fold them together: ECMA-262 uses
+the simple case folding of Unicode, and ``re`` also folds the dotless i to i.
 
-A pattern may be found anywhere in a text. What stands before and behind the match is put into the tree where no
-anchor forbids it, so that patterns with anchors at their ends need no lookarounds.
+A pattern may match anywhere in a text. Any text is added before and after the tree where no anchor forbids it, so that
+patterns with anchors at their ends need no lookarounds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from sfgen.regex.scan import MAX_NESTING
 
 _KEPT = 256  # automata
 _MAX_LENGTH = 100_000  # characters
-_MAX_COUNT = 1_000_000  # of a repeat: far beyond what an automaton can have
+_MAX_COUNT = 1_000_000  # of a repeat: far more than an automaton can have
 
 _ANY = repeat(Characters(TEXT), 0, None)
 
@@ -66,14 +66,14 @@ _ANCHORS = {"^": AnchorKind.TEXT_START, r"\A": AnchorKind.TEXT_START, r"\Z": Anc
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _IN_BOTH = {".": r"[^\n\r\u2028\u2029]", "d": "[0-9]", "w": "[0-9A-Z_a-z]", "s": f"[{_SPACE}]"}
 _IN_EITHER = {".": ".", "d": r"\d", "w": r"\w", "s": rf"[{_SPACE}\x1c-\x1f\x85\ufeff]"}
-"""The sets that ECMA-262 and ``re`` read differently, in the words of ``re``: what is in both, and in one of them."""
+"""The sets on which ECMA-262 and ``re`` disagree, in the syntax of ``re``: their intersections, and their unions."""
 
 
 @lru_cache(maxsize=_KEPT)
 def pattern_texts(pattern: str) -> Dfa:
-    r"""Build the decoded automaton of texts in which a pattern is found.
+    r"""Build the decoded automaton of texts in which a pattern matches.
 
-    It is found there by ECMA-262 and by Python's ``re``. The automaton may accept nothing.
+    It matches there by ECMA-262 and by Python's ``re``. The automaton may accept no text.
 
     >>> texts = pattern_texts(r"^\d+$")
     >>> texts.accepts("42"), texts.accepts("42\n"), texts.accepts("٤٢")
@@ -86,7 +86,7 @@ def pattern_texts(pattern: str) -> Dfa:
 
 @lru_cache(maxsize=_KEPT)
 def texts_found_by_either(pattern: str) -> Dfa:
-    """Build the decoded automaton of texts in which ECMA-262, ``re`` or both find a pattern.
+    """Build the decoded automaton of texts in which a pattern matches by ECMA-262, ``re`` or both.
 
     >>> texts = texts_found_by_either("^(?i:i)$")
     >>> texts.accepts("I"), texts.accepts("ı"), pattern_texts("^(?i:i)$").accepts("ı")
@@ -102,17 +102,17 @@ def _texts(pattern: str, by_either: bool) -> Dfa:
 
 
 def has_modifiers(pattern: str) -> bool:
-    """Tell whether a pattern may have flags in it."""
+    """Return whether a pattern may contain flags."""
     return re.search(r"\(\?[ims]*-?[ims]+[:)]", pattern) is not None
 
 
 def _found_anywhere(tree: Node) -> Node:
-    """Return the texts that have a match of the tree in them."""
+    """Return the tree of texts that contain a match of a tree."""
     return _with_text_behind(_with_text_before(tree))
 
 
 def _with_text_before(tree: Node) -> Node:
-    """Any text and then the tree, but nothing before what must stand at the start."""
+    """Return any text followed by the tree, without a text before anchors of the start."""
     match tree:
         case _ if not _is_at_edge(tree, AnchorKind.TEXT_START):
             return concatenation([_ANY, tree])
@@ -125,7 +125,7 @@ def _with_text_before(tree: Node) -> Node:
 
 
 def _with_text_behind(tree: Node) -> Node:
-    """Return the tree and then any text, but nothing behind what must stand at the end."""
+    """Return the tree followed by any text, without a text after anchors of the end."""
     match tree:
         case _ if not _is_at_edge(tree, AnchorKind.TEXT_END):
             return concatenation([tree, _ANY])
@@ -138,7 +138,7 @@ def _with_text_behind(tree: Node) -> Node:
 
 
 def _is_at_edge(tree: Node, edge: AnchorKind) -> bool:
-    """Tell whether a tree, or a branch of it, must stand at the start or the end."""
+    """Return whether a tree, or a branch of it, is anchored at the start or the end."""
     match tree:
         case Anchor(kind):
             return kind is edge
@@ -151,9 +151,9 @@ def _is_at_edge(tree: Node, edge: AnchorKind) -> bool:
 
 
 def _divided(branches: Iterable[Node], edge: AnchorKind) -> list[Node]:
-    """Join the branches that may stand anywhere.
+    """Join the branches without an anchor, so that any text is added to them once.
 
-    Any text is there once for all of them: else each set of them that was found would be a state.
+    Otherwise each set of branches that matched would be a state.
     """
     fixed = [branch for branch in branches if _is_at_edge(branch, edge)]
     free = [branch for branch in branches if not _is_at_edge(branch, edge)]
@@ -165,11 +165,11 @@ class _Property(tuple[tuple[int, int], ...]):
 
 
 _Atom: TypeAlias = "Ranges | str"
-"""A member of a class: characters, or the letter of an escape (or a dot), whose set has two readings."""
+"""A member of a class: characters, or the letter of an escape or a dot, whose set has two readings."""
 
 
 def _characters(atom: _Atom, in_either: bool) -> Ranges:
-    """Return the characters of an atom: those in both readings, or in one of them at least."""
+    """Return the characters of an atom: the intersection or the union of both readings."""
     return _set(atom, in_either) if isinstance(atom, str) else atom
 
 
@@ -183,7 +183,7 @@ def _set(sign: str, in_either: bool) -> Ranges:
 
 
 def _folded(ranges: Ranges, in_either: bool) -> Ranges:
-    """Add the characters that differ in case alone: for both readings, or for one at least."""
+    """Add the characters that differ only in case: in both readings, or in either."""
     by_ecma = _folded_by_ecma(ranges)
     by_re = class_ranges([(sre.RANGE, pair) for pair in ranges], ignore_case=True, ascii_only=False) if ranges else ()
     return union(by_ecma, by_re) if in_either else intersection(by_ecma, by_re)
@@ -201,7 +201,7 @@ def _folded_by_ecma(ranges: Ranges) -> Ranges:
 
 @cache
 def _alike() -> list[tuple[int, ...]]:
-    """Return the characters with one simple case folding, where there are several."""
+    """List the groups of several characters with the same simple case folding."""
     by_fold: dict[str, list[int]] = {}
     for character in cased()[0]:
         by_fold.setdefault(_simple_fold(character), []).append(ord(character))
@@ -209,7 +209,7 @@ def _alike() -> list[tuple[int, ...]]:
 
 
 def _simple_fold(character: str) -> str:
-    """Return the simple case folding of a character: the full one, or a longer one's small letter."""
+    """Return the simple case folding of a character: the full one, or its small letter if that is longer."""
     full = character.casefold()
     if len(full) == 1:
         return full
@@ -218,7 +218,7 @@ def _simple_fold(character: str) -> str:
 
 
 def _boundary(holds: bool, is_forbidden: bool, ignore_case: bool) -> Node:
-    r"""Read ``\b``, or ``\B`` if it must not hold; for ECMA-262 alone words are ASCII."""
+    r"""Return the tree of ``\b``, or of ``\B`` if not ``holds``; words are ASCII for ECMA-262, not for ``re``."""
     word = Characters(union(_set("w", False), ((0x17F, 0x17F), (0x212A, 0x212A)) if ignore_case else ()))
     ecma = alternation(
         concatenation([Look(word, behind=True, negative=before), Look(word, behind=False, negative=before != holds)])
@@ -229,16 +229,15 @@ def _boundary(holds: bool, is_forbidden: bool, ignore_case: bool) -> Node:
 
 
 class _Reader:
-    """A recursive descent over the text of a pattern."""
+    """A recursive descent parser of patterns."""
 
-    # ``is_forbidden`` says that a match of what is being read is forbidden: it stands in a negative lookaround, or in a
-    # positive one within a negative one, and so on.
+    # ``is_forbidden``: the current part is inside an odd number of negative lookarounds, so it must not match.
 
     def __init__(self, pattern: str, is_forbidden: bool = False) -> None:
         self.pattern = pattern
         self.position = 0
-        self.depth = 0  # groups that are open
-        self.behind = 0  # lookbehinds that are open
+        self.depth = 0  # open groups
+        self.behind = 0  # open lookbehinds
         self.is_forbidden = is_forbidden
         self.flags: frozenset[str] = frozenset()
         self.names: set[str] = set()
@@ -256,7 +255,7 @@ class _Reader:
         raise PatternError(reason, self.pattern, position, hint=hint)
 
     def next_is(self, text: str) -> bool:
-        """Tell whether the text comes next; if so, it is passed over."""
+        """Return whether a text comes next; if so, skip it."""
         found = self.pattern.startswith(text, self.position)
         self.position += found * len(text)
         return found
@@ -294,7 +293,7 @@ class _Reader:
             if self.next_is(sign):
                 return Anchor(kind, sign, start)
         if self.next_is("$"):
-            # For `re` it also holds before a newline at the end, and so it must not where it is forbidden.
+            # For `re` it also matches before a newline at the end, which counts where it is forbidden.
             return Anchor(AnchorKind.FINAL_LINE_END if self.is_forbidden else AnchorKind.TEXT_END, "$", start)
         for sign in (r"\b", r"\B"):
             if self.next_is(sign):
@@ -303,7 +302,7 @@ class _Reader:
         return self.lookaround(group) if group is not None and group["look"] else None
 
     def line_end(self, sign: str) -> Node:
-        """Return the start or the end of a line, which for ``re`` a newline alone divides."""
+        """Return the tree of a line's start or end; for ``re`` only a newline divides lines."""
         start = self.position - 1
         divides = Characters(complement(_set(".", False)) if self.is_forbidden else ((10, 10),))
         kind = AnchorKind.TEXT_START if sign == "^" else AnchorKind.TEXT_END
@@ -321,11 +320,11 @@ class _Reader:
         return look(child, behind=behind, negative=negative)
 
     def group(self, opening: re.Match[str]) -> Node:
-        """Return what stands between an opening and its closing parenthesis."""
+        """Return the tree between an opening and its closing parenthesis."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise PatternTooLarge(
-                f"groups are nested deeper than {MAX_NESTING}", self.pattern, opening.start(), hint="Take some away."
+                f"groups are nested deeper than {MAX_NESTING}", self.pattern, opening.start(), hint="Use fewer."
             )
         self.position = opening.end()
         outer = self.flags
@@ -343,7 +342,7 @@ class _Reader:
         return tree
 
     def quantifier(self) -> tuple[int, int | None] | None:
-        """Return the fewest and the most times; ``None`` if no quantifier comes next."""
+        """Return the fewest and the most repetitions; ``None`` if no quantifier comes next."""
         start = self.position
         counts = _COUNTS.match(self.pattern, start)
         if counts is not None:
@@ -392,12 +391,12 @@ class _Reader:
         return Characters(union(self.characters(found, self.is_forbidden)))
 
     def characters(self, atom: _Atom, in_either: bool) -> Ranges:
-        """Return the characters of an atom, with those that differ in case alone where the flag says so."""
+        """Return the characters of an atom, with those that differ only in case under the flag ``i``."""
         found = _characters(atom, in_either)
         if "i" not in self.flags or atom == "." or found == TEXT:
             return found
-        # Under the flag a word has two characters more for ECMA-262, and `re` knows them anyway. Of a property engines
-        # agree on its own characters alone.
+        # Under the flag `\w` of ECMA-262 has two more characters, which `\w` of `re` always has. Engines disagree on
+        # the case folding of properties, so only their own characters are in both readings.
         is_own = isinstance(atom, str) or (isinstance(atom, _Property) and not in_either)
         return found if is_own else _folded(found, in_either)
 
@@ -410,7 +409,7 @@ class _Reader:
             hint = "Groups are (...), (?:...), (?<name>...), (?i:...), (?=...), (?!...), (?<=...) and (?<!...)."
             if re.match(r"\(\?[a-zA-Z-]+[:)]", self.pattern[start:]):
                 hint = "Flags are i, m and s: (?i:...), (?-i:...), or for all of the pattern (?i) at its beginning."
-            self.fail("a group of a kind that is not known", start, hint=hint)
+            self.fail("unknown kind of group", start, hint=hint)
         name = opening["name"]
         if name is not None:
             if name in self.names:
@@ -452,19 +451,19 @@ class _Reader:
         return self.escape(in_class=True) if sign == "\\" else ((ord(sign), ord(sign)),)
 
     def refuse_if_python_reads(self, start: int) -> None:
-        """Refuse ``[]`` and ``[^]`` if ``re`` reads them: for it the bracket is a member of a class."""
+        """Refuse ``[]`` and ``[^]`` if ``re`` compiles the pattern: there the bracket is a member of the class."""
         try:
             re.compile(self.pattern)
         except (re.error, OverflowError, RecursionError):
             return
         self.fail(
-            "a class that ECMA-262 and Python's re read in two ways",
+            "a class that ECMA-262 and Python's re read differently",
             start,
             hint=r"Write \] for the sign, or [\s\S] for any character.",
         )
 
     def escape(self, in_class: bool) -> _Atom:
-        """Return what an escape stands for; the backslash has been read."""
+        """Return the characters of an escape, after the backslash was read."""
         start = self.position - 1
         if self.position == len(self.pattern):
             self.fail("bad escape (end of pattern)", start, hint=r"Write \\ for the sign.")
@@ -489,7 +488,7 @@ class _Reader:
         if not in_class and (sign in "123456789" or sign == "k"):
             self.not_regular(start, f"\\{sign}")
         if sign.isascii() and sign.isalnum():
-            self.fail(f"bad escape \\{sign}", start, hint="A letter that stands for itself needs no backslash.")
+            self.fail(f"bad escape \\{sign}", start, hint="A literal letter or digit needs no backslash.")
         return ((ord(sign), ord(sign)),)
 
     def unicode_property(self, start: int) -> Ranges:

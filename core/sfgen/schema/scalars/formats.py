@@ -1,31 +1,31 @@
-"""The formats of JSON Schema: patterns after the grammars of their RFCs, and automata over decoded texts.
+"""The formats of JSON Schema: patterns from the grammars of their RFCs, and automata of decoded texts.
 
-Each automaton is a subset of what the format's RFC allows and of what the package jsonschema, asked with its extra
-``format-nongpl``, accepts; and wide enough for the values that people have. Where a format has no bound, or one that
-an automaton cannot keep, it gets one here:
+Each automaton accepts only texts that both the format's RFC and the package jsonschema with its extra
+``format-nongpl`` allow, and enough of them for practical values. If a format has no bound, or a bound that an automaton
+cannot check, it gets one here:
 
 * ``date-time``, ``time``: fractions of up to 9 digits; capital T and Z; no leap seconds. Years 0001 to 9999.
 * ``duration``: numbers of up to 9 digits, no fractions (as RFC 3339, appendix A).
-* ``hostname``: labels of up to 63 characters, each of which with its dot is counted in blocks of 16, 15 blocks in all:
-  up to 15 labels of 15 characters, or 3 of 63 and 3 of 15; no dot at the end. ``idn-hostname``: the same in ASCII,
-  without what stands for a label in other scripts.
+* ``hostname``: labels of up to 63 characters. A label with its dot fills blocks of 16 characters, and a name has 15
+  blocks: up to 15 labels of 15 characters, or 3 of 63 and 3 of 15. There is no dot at the end. ``idn-hostname``: the
+  same in ASCII, without labels that encode other scripts.
 * ``email``: an atom with dots of up to 64 characters, and a host name of 11 blocks: no quoted names, no addresses in
   brackets. ``idn-email``: the part before the @ may have letters and signs of all scripts, up to 64 bytes.
-* ``uri``, ``uri-reference``, ``iri``, ``iri-reference``: ports of up to 5 digits. In brackets stand IPv6 addresses
-  alone, in IRIs nothing: jsonschema's reader takes others for them than the RFC.
-* ``relative-json-pointer``: no digit behind a zero (jsonschema refuses 100), up to 9 digits.
-* ``uri-template``: names without percent escapes, prefixes of up to 3 digits, as jsonschema has them.
-* ``regex``: what both ECMA-262 and Python's ``re`` compile, with groups at most 2 deep: literals, escapes of signs and
-  of ``d D w W s S n r t f v``, the dot, classes of letters, digits, escapes and plain ranges, quantifiers, anchors at
-  the ends of a branch.
-* Those of pydantic, of which jsonschema asks nothing: ``uuid1`` to ``uuid8``, addresses, interfaces and networks (with
+* ``uri``, ``uri-reference``, ``iri``, ``iri-reference``: ports of up to 5 digits. Brackets contain IPv6 addresses only,
+  and IRIs have no brackets, since jsonschema's parser and the RFC disagree on them.
+* ``relative-json-pointer``: no digit after a zero (jsonschema refuses 100), up to 9 digits.
+* ``uri-template``: names without percent escapes, prefixes of up to 3 digits, as in jsonschema.
+* ``regex``: patterns that both ECMA-262 and Python's ``re`` compile, with groups at most 2 deep: literals, escapes of
+  signs and of ``d D w W s S n r t f v``, the dot, classes of letters, digits, escapes and plain ranges, quantifiers,
+  anchors at the ends of a branch.
+* Formats of pydantic, which jsonschema does not check: ``uuid1`` to ``uuid8``, addresses, interfaces and networks (with
   prefixes of whole octets or groups), ``base64``, ``base64url``, ``fraction``, ``multi-host-uri`` (host names without
-  signs that the standard of URLs reads otherwise), ``name-email``, ``zoneinfo``; ``binary``, ``password`` and ``path``
-  say nothing.
+  signs that the URL standard rewrites), ``name-email``, ``zoneinfo``; ``binary``, ``password`` and ``path`` allow any
+  text.
 
 Host names (RFC 1123) have up to 253 characters and their labels up to 63. An automaton that counted both would have a
-state for each pair of counts; so the length of a name is counted in blocks, of which each label with its dot fills one
-to four.
+state for each pair of counts; so the length of a name is counted in blocks, and each label with its dot fills one to
+four of them.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ URI_TEMPLATE = (  # RFC 6570
 )
 
 
-# ---- what pydantic names as formats -------------------------------------------------------------------------------
+# ---- formats of pydantic ------------------------------------------------------------------------------------------
 
 
 def _uuid_of(version: int) -> str:
@@ -131,13 +131,13 @@ IPV4_INTERFACE = f"{IPV4}(?:/(?:[0-9]|[12][0-9]|3[0-2]))?"
 IPV6_INTERFACE = f"{IPV6}(?:/{_UP_TO_128})?"
 
 
-# Of a network all bits behind the prefix are zero: prefixes of whole octets, or of whole groups.
+# All bits of a network after its prefix are zero; prefixes have whole octets, or whole groups.
 IPV4_NETWORK = rf"{_OCTET}(?:\.0\.0\.0/8|\.{_OCTET}(?:\.0\.0/16|\.{_OCTET}(?:\.0/24|\.{_OCTET}(?:/32)?)))|0\.0\.0\.0/0"
 IPV6_NETWORK = f"{_H16}::/16|{_H16}:{_H16}::/32|{_H16}:{_H16}:{_H16}::/48|{IPV6}(?:/128)?|::/0"
 
 
 def _base64(more: str) -> str:
-    """Write the pattern of base64 with two signs beside letters and digits (RFC 4648)."""
+    """Write the pattern of base64 with two signs in addition to letters and digits (RFC 4648)."""
     sign = f"[A-Za-z0-9{more}]"
     return f"(?:{sign}{{4}})*(?:{sign}[AQgw]==|{sign}{{2}}[AEIMQUYcgkosw048]=)?"
 
@@ -146,7 +146,7 @@ BASE64, BASE64_URL = _base64("+/"), _base64("_-")
 
 
 def _base64_of_ascii() -> str:
-    """Write the pattern of base64 of ASCII, without the signs in which its alphabets differ."""
+    """Write the pattern of base64 of ASCII, without the signs in which the two alphabets differ."""
     signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
     def some(zeros: int) -> str:
@@ -160,7 +160,7 @@ def _base64_of_ascii() -> str:
 BASE64_OF_ASCII = _base64_of_ascii()
 
 
-# Host names that the standard of URLs reads as they are: no punycode, and no number at their end.
+# Host names that the URL standard does not rewrite: no punycode, and no number at the end.
 _LABEL = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 _PORT = "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
 _HOST = rf"(?:(?:{_LABEL}\.)*[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*|{IPV4}){_PORT}"
@@ -173,7 +173,7 @@ MULTI_HOST_URI = f"[a-z][a-z0-9+.-]{{1,30}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIN
 FRACTION = "-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?"
 
 
-# What the package email-validator takes: no names that RFC 6761 reserves, which all have more than three letters.
+# Addresses that the package email-validator accepts: without names reserved by RFC 6761, all longer than three letters.
 _NAME_OF_HOST = r"(?:[A-Za-z0-9]{1,24}(?:-[A-Za-z0-9]{1,24})?\.){1,3}"
 _LAST_NAME = "(?:[a-z]{2,3}|info|name|shop|store|site|tech|cloud|email|online|travel|museum|agency)"
 MAILBOX = rf"[A-Za-z0-9_]{{1,20}}(?:[.+-][A-Za-z0-9_]{{1,20}}){{0,2}}@{_NAME_OF_HOST}{_LAST_NAME}"
@@ -182,7 +182,7 @@ _NOTHING = "(?!)"
 
 
 def between(low: str, high: str) -> str:
-    """Write the pattern of texts from one to another, as texts are sorted.
+    """Write the pattern of the texts of one length between two others, in the order of texts.
 
     >>> between("07", "12")
     '(?:0[7-9]|1[0-2])'
@@ -203,7 +203,7 @@ def between(low: str, high: str) -> str:
 
 
 def whole_numbers(least: int, most: int) -> str:
-    """Write the pattern of whole numbers in a range, both from 0 on, without zeros before them.
+    """Write the pattern of whole numbers in a range of 0 or more, without leading zeros.
 
     >>> whole_numbers(8, 120)
     '(?:[8-9]|[1-9][0-9]|1(?:0[0-9]|1[0-9]|20))'
@@ -221,7 +221,7 @@ ATOM_SIGNS = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
 def _pattern_of_patterns(depth: int) -> str:
     """Write a pattern of patterns whose groups are nested to a depth."""
     escape = r"\\[][\\^$.|?*+(){}/dDwWsSnrtfv]"
-    # Between the members of a class a hyphen would make a range; &, ~, | and [ mean something in newer dialects.
+    # Inside a class a hyphen would make a range; &, ~, | and [ have a meaning in newer dialects.
     member = r"(?:[^][\\^&~|-]|\\[][\\^$.|?*+(){}/dDwWsSnrtfv-]|[a-z]-z|[A-Z]-Z|[0-9]-9|a-[a-z]|A-[A-Z]|0-[0-9])"
     quantifier = _quantifier()
     single = rf"[^][\\^$.|?*+(){{}}]|{escape}|\.|\[\^?{member}+\]"
@@ -234,14 +234,14 @@ def _pattern_of_patterns(depth: int) -> str:
 
 
 def _quantifier() -> str:
-    """Write the pattern of quantifiers whose least is not above their most."""
+    """Write the pattern of quantifiers whose minimum is not above their maximum."""
     one_digit = "|".join(f"{least},[{least}-9]" for least in range(10))
     return rf"(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{one_digit}|[0-9],[1-9][0-9]{{1,2}}|[1-9][0-9],[1-9][0-9]{{2}})\}})\??"
 
 
 _HOST_BLOCKS, _EMAIL_BLOCKS = 15, 11
-_LOCAL_PART = 64  # bytes of what stands before the @
-_GROUPS = 2  # inside one another
+_LOCAL_PART = 64  # bytes before the @
+_GROUPS = 2  # nested groups
 
 
 # ---- automata --------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def _email(more: str) -> Dfa:
 
 
 def _up_to(length: int) -> Dfa:
-    """Up to a number of bytes, whatever they are."""
+    """Build the automaton of texts of up to a number of bytes."""
     following = np.append(np.arange(1, length + 1), -1)
     return Dfa(following[:, None], np.zeros(256, dtype=np.uint8), np.ones(length + 1, dtype=np.bool_))
 
@@ -291,7 +291,7 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
         "json-pointer": _of(JSON_POINTER),
         "relative-json-pointer": _of(RELATIVE_POINTER),
         "regex": lambda: Dfa.from_regex(_pattern_of_patterns(_GROUPS)),
-        # Those of pydantic.
+        # Formats of pydantic.
         **{f"uuid{version}": _of(_uuid_of(version)) for version in range(1, 9)},
         "ipv4interface": _of(IPV4_INTERFACE),
         "ipv6interface": _of(IPV6_INTERFACE),
@@ -309,30 +309,29 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
         **dict.fromkeys(("binary", "password", "path"), _of("(?s:.*)")),
     }
 )
-"""The formats that are known, and what makes the decoded automaton of each."""
+"""The known formats, each with a function that builds its decoded automaton."""
 
 FORMATS_ELSEWHERE = {"url": "uri", "guid": "uuid", "ip": "ipv4", "timestamp": "date-time", "domain": "hostname"}
-"""Words for formats that people have elsewhere."""
+"""Names of formats in other systems, and the format that they mean here."""
 
-_AT_MOST = {"uuid": r"[\s\S]{8}-[\s\S]{4}-[\s\S]{4}-[\s\S]{4}-[\s\S]*"}  # jsonschema takes 7_7 for hexadecimal
+_AT_MOST = {"uuid": r"[\s\S]{8}-[\s\S]{4}-[\s\S]{4}-[\s\S]{4}-[\s\S]*"}  # jsonschema accepts 7_7 as hexadecimal
 
 
 @cache
 def at_most(name: str) -> Dfa:
-    """Return the decoded automaton of all that jsonschema takes for a format."""
-    # It may accept other texts, too.
+    """Build a decoded automaton that accepts all texts that jsonschema accepts as a format, and possibly others."""
     return Dfa.from_regex(_AT_MOST[name]) if name in _AT_MOST else format_texts(name)
 
 
 @cache
 def format_texts(name: str) -> Dfa:
-    """Return the decoded automaton of a format's texts.
+    """Build the decoded automaton of a format's texts.
 
     >>> format_texts("date").accepts("2024-02-29"), format_texts("date").accepts("2023-02-29")
     (True, False)
     """
     if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}", hint=f"Known ones: {', '.join(FORMATS)}.")
+        raise UsageError(f"there is no format {name!r}", hint=f"Known formats: {', '.join(FORMATS)}.")
     return FORMATS[name]()
 
 
@@ -355,7 +354,7 @@ def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
     >>> names.accepts("a-1.example"), names.accepts("a-.example"), names.accepts("a.b.example")
     (True, False, False)
     """
-    # A state is the blocks that are full, the characters of the label so far, and whether the last one is a hyphen.
+    # A state is the number of full blocks, the characters of the label so far, and whether the last one is a hyphen.
     shape = blocks, _LONGEST_LABEL + 1, 2
     number = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     table = np.full((number.size, 4), -1, dtype=np.int32)
@@ -368,7 +367,7 @@ def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
                 after_dot = full + length // BLOCK + 1
                 if after_dot < blocks:
                     table[letter, _DOT] = number[after_dot, 0, 0]
-            # One more character, if it and a dot behind it have room.
+            # One more character, if there is room for it and a dot after it.
             if length < _LONGEST_LABEL and full + (length + 1) // BLOCK < blocks:
                 table[[letter, hyphen], _ALPHANUMERIC] = number[full, length + 1, 0]
                 if length:
@@ -381,7 +380,7 @@ def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
     return Dfa(*minimize(Deterministic(table, byte_classes, accepting)))
 
 
-# ---- jsonschema's word on formats ------------------------------------------------------------------------------------
+# ---- formats in jsonschema -------------------------------------------------------------------------------------------
 
 
 _SLOW = "rfc3987_syntax"
@@ -390,7 +389,7 @@ _PATTERNS = {"iri": IRI_OF_ANY_PORT, "iri_reference": IRI_REFERENCE_OF_ANY_PORT}
 
 @cache
 def jsonschema() -> Any:
-    """Import the package jsonschema, without what is slow in it."""
+    """Import the package jsonschema, but not its slow dependency ``rfc3987_syntax``."""
     if "jsonschema" in sys.modules or _SLOW in sys.modules or find_spec(_SLOW) is None:
         return importlib.import_module("jsonschema")
     stand_in: Any = ModuleType(_SLOW)
@@ -403,7 +402,7 @@ def jsonschema() -> Any:
 
 
 def is_valid_syntax(term: str, value: str) -> Any:
-    """Tell whether a text satisfies a rule of RFC 3987."""
+    """Return whether a text satisfies a rule of RFC 3987."""
     if term in _PATTERNS and "[" not in value:
         return re.fullmatch(_PATTERNS[term], value) is not None
     return importlib.import_module(_SLOW).is_valid_syntax(term, value)

@@ -1,7 +1,7 @@
-"""JSON numbers: the automaton of those that a schema allows, as they are written.
+"""JSON numbers: the automaton of the written numbers that a schema allows.
 
-With a range or a divisor they are written as decimals, and the automata of :mod:`~sfgen.schema.scalars.decimals` and
-:mod:`~sfgen.schema.scalars.decimals` say which. Everything is exact: no number is ever a float.
+With a range or a divisor they are decimals, by the automata of :mod:`~sfgen.schema.scalars.decimals`. All arithmetic is
+exact, without floats.
 """
 
 from __future__ import annotations
@@ -25,45 +25,43 @@ from sfgen.errors import PatternTooLarge, SchemaTooLarge
 from sfgen.schema.scalars.decimals import Interval, Step, decimals, multiples, states_of
 
 MAX_STATES = 50_000
-"""States of the automaton of all multiples, before it is minimised."""
+"""The most states of the automaton of all multiples, before minimisation."""
 
 MAX_IN_RANGE = 150_000
-"""The same of those in a range, or with a number of digits."""
+"""The most states of the automaton of multiples in a range, before minimisation."""
 
 MAX_DIGITS = 1_000
-"""Digits of a bound or a divisor."""
+"""The most digits of a bound or a divisor."""
 
 MAX_LISTED = 20_000
-"""Texts of multiples in a range that are listed one by one where their automaton would be too large."""
+"""The most texts of multiples that are listed one by one if their automaton would be too large."""
 
-_MOST_CHARACTERS = 400_000  # of texts that are listed although there are more
+_MOST_CHARACTERS = 400_000  # of listed texts, if not all are listed
 
 DIGITS = 40
-"""The most digits before the point where no bound says so, if the divisors need no more."""
+"""The most digits before the point without a bound, unless a divisor needs more."""
 
 FEWEST_DIGITS = 15
-"""The same where a divisor has so many remainders that the automaton would be too large: a float holds as many."""
+"""The same if a divisor has so many remainders that the automaton would be too large: the digits of a float."""
 
 PLACES = 30
-"""The most digits behind the point, if the bounds need no more."""
+"""The most digits after the point, unless a bound needs more."""
 
 PLACES_OF_MULTIPLES = 2
-"""The same for multiples of numbers with fewer: 20.0 as floats are written, 1.50 as money is."""
+"""The same for multiples, unless a divisor needs more: 20.0 as floats are written, 1.50 as money is."""
 
-_FEWER_DIGITS = "Take a number with fewer digits."
+_FEWER_DIGITS = "Use a number with fewer digits."
 
 _LARGEST_FLOAT = Fraction(17976931348623157, 10**16)  # times ten to the power of 308
 
 
 class NumberTooLarge(SchemaTooLarge):
-    """A range or a divisor whose automaton passes a limit."""
-
-    # The caller adds where in the schema it stands.
+    """A range or a divisor whose automaton passes a limit; the caller adds the pointer."""
 
 
 @dataclass(frozen=True)
 class NumberLimits:
-    """The demands on a JSON number, exact.
+    """The limits of a JSON number, exact.
 
     >>> limits = NumberLimits(is_integer=False, minimum=Fraction(0), multiples=(Fraction("0.01"),))
     >>> limits.accepts(Decimal("19.99")), limits.accepts(Decimal("0.001")), limits.accepts(-1)
@@ -75,12 +73,12 @@ class NumberLimits:
     maximum: Fraction | None = None
     exclusive_minimum: Fraction | None = None
     exclusive_maximum: Fraction | None = None
-    multiples: tuple[Fraction, ...] = ()  # numbers above zero, of each of which it has to be a multiple
-    others: tuple[Fraction, ...] = ()
-    no_multiples: tuple[Fraction, ...] = ()  # numbers above zero, of none of which it may be a multiple
+    multiples: tuple[Fraction, ...] = ()  # divisors above zero, all of which must divide it
+    others: tuple[Fraction, ...] = ()  # excluded numbers
+    no_multiples: tuple[Fraction, ...] = ()  # divisors above zero, none of which may divide it
 
     def accepts(self, value: int | Decimal) -> bool:
-        """Tell whether a value is valid; 1.0 is a whole number."""
+        """Return whether a value is valid; 1.0 is a whole number."""
         value = Decimal(value)
         return (
             value.is_finite()
@@ -96,7 +94,7 @@ class NumberLimits:
 
     @property
     def interval(self) -> Interval:
-        """The range; of two bounds on one side, the stricter one."""
+        """The interval of the stricter lower and the stricter upper bound."""
         low, has_low = self.minimum, True
         if self.exclusive_minimum is not None and (low is None or self.exclusive_minimum >= low):
             low, has_low = self.exclusive_minimum, False
@@ -114,23 +112,23 @@ class NumberLimits:
 
 
 def _divides(divisor: Fraction, value: Decimal) -> bool:
-    """Tell whether a value is a multiple of a number above 0, at no cost for large exponents."""
+    """Return whether a value is a multiple of a number above 0, fast for large exponents."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # the value is finite
     zeros = next((place for place, digit in enumerate(reversed(digits)) if digit), 0)
     whole, exponent = int(Decimal((0, digits[: len(digits) - zeros], 0))), exponent + zeros
     if whole and exponent < 0:
-        # Its last digit is not zero, so it needs that many places, and a multiple has no more than the divisor.
+        # Its last digit is not zero, so it has -exponent places; a multiple has at most as many as the divisor.
         return -exponent <= divisor.denominator.bit_length() and (whole / (divisor * 10**-exponent)).denominator == 1
     return whole * divisor.denominator * pow(10, max(exponent, 0), divisor.numerator) % divisor.numerator == 0
 
 
 def number_automaton(limits: NumberLimits) -> Dfa:
-    """Build the minimal automaton of the allowed numbers, as written.
+    """Build the minimal automaton of the allowed numbers in written form.
 
-    It may be empty. Whole numbers are written without a point and an exponent. Other numbers may have a point, and an
-    exponent where there is neither a range nor a divisor. Zero has a sign only there. Leading zeros are never written,
-    zeros at the end of a fraction may be.
+    It may be empty. Whole numbers have no point and no exponent. Other numbers may have a point; without a range and a
+    divisor they may also have an exponent, and zero a sign. There are no leading zeros; a fraction may have trailing
+    ones.
 
     >>> prices = number_automaton(NumberLimits(False, minimum=Fraction(0), multiples=(Fraction("0.01"),)))
     >>> [prices.accepts(text) for text in ("19.99", "20", "20.0", "0.999", "-1", "1e2")]
@@ -140,7 +138,7 @@ def number_automaton(limits: NumberLimits) -> Dfa:
 
 
 def has_all_multiples(limits: NumberLimits) -> bool:
-    """Tell whether the automaton has all multiples, or all that are none; else it has those nearest to zero.
+    """Return whether the automaton has all multiples or non-multiples; if not, it has those nearest to zero.
 
     >>> has_all_multiples(NumberLimits(True, multiples=(Fraction(60),)))
     True
@@ -150,7 +148,7 @@ def has_all_multiples(limits: NumberLimits) -> bool:
 
 @lru_cache
 def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
-    """Return the automaton of the allowed numbers, and whether it has all multiples, or all that are none."""
+    """Return the automaton of the allowed numbers, and whether it has all multiples or non-multiples."""
     _check_sizes(limits)
     interval, step = limits.interval, limits.step
     if limits == NumberLimits(False):
@@ -164,7 +162,7 @@ def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
     for number in limits.others:
         found -= Dfa(*minimize(decimals(Interval(number, True, number, True), digits, places)))
     for divisor in limits.no_multiples:
-        common = (*limits.multiples, Fraction(1)) if limits.is_integer else limits.multiples  # of all that are there
+        common = (*limits.multiples, Fraction(1)) if limits.is_integer else limits.multiples  # divide all numbers here
         steps = Step.of([divisor]), Step.of([divisor, *common])
         found, is_whole = _without_multiples(found, interval, steps, (digits, places))
         has_all &= is_whole
@@ -172,29 +170,29 @@ def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
 
 
 def _digits(step: Step | None) -> int:
-    """Return the most digits before the point without a bound; fewer for divisors of many remainders."""
+    """Return the most digits before the point without a bound; fewer for divisors with many remainders."""
     if step is None:
         return DIGITS
-    room = MAX_STATES // 2 // states_of(step.digits)  # half: the bounds need some more
+    room = MAX_STATES // 2 // states_of(step.digits)  # the other half is for the bounds
     return max(min(DIGITS, room), FEWEST_DIGITS, len(str(floor(step.value))) + 1)
 
 
 def _places(interval: Interval, step: Step | None) -> int:
-    """Return the most digits behind the point."""
+    """Return the most digits after the point."""
     if step:
         return max(PLACES_OF_MULTIPLES, step.places)
-    # One more than a bound has, so that there are numbers between two bounds however close they are.
+    # One more than a bound has, so that there are numbers between any two bounds.
     return max([PLACES, *(Step.of([abs(bound)]).places + 1 for bound in (interval.low, interval.high) if bound)])
 
 
 def _check_sizes(limits: NumberLimits) -> None:
-    """Refuse numbers whose digits alone are too many."""
+    """Refuse numbers with too many digits."""
     for keyword, number in _numbers(limits):
         if max(abs(number.numerator), number.denominator) >= 10**MAX_DIGITS:
             raise NumberTooLarge(f"{keyword} has more digits than the limit of {MAX_DIGITS:,}", hint=_FEWER_DIGITS)
     if limits.step and limits.step.digits >= 10**MAX_DIGITS:
         raise NumberTooLarge(
-            f"multipleOf leaves multiples of a number with more digits than the limit of {MAX_DIGITS:,}",
+            f"the common multiple of multipleOf has more digits than the limit of {MAX_DIGITS:,}",
             hint=_FEWER_DIGITS,
         )
 
@@ -215,9 +213,10 @@ def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
 def _without_multiples(
     numbers: Dfa, interval: Interval, steps: tuple[Step, Step], size: tuple[int, int]
 ) -> tuple[Dfa, bool]:
-    """Return the decimals of an automaton that are no multiples of a step; tell whether these are all.
+    """Return the decimals of an automaton that are not multiples of a step, and whether these are all of them.
 
-    Those of its decimals that are multiples are also some of the second step. ``size`` is digits and places.
+    The second step is that of the decimals to remove: multiples of the first and of all other divisors. ``size`` is the
+    digits and places.
     """
     step, places = steps[1], size[1]
     dividing = multiples(steps[0], places, MAX_STATES)
@@ -226,7 +225,7 @@ def _without_multiples(
             return numbers - Dfa(*minimize(dividing)), True
     listed, has_all = _listed(interval, step, places)
     texts = [text for number in listed for text in _decimals_of(number * step.digits, step.places, places)]
-    if not has_all:  # nor is anything beyond the first multiples that are not listed
+    if not has_all:  # exclude all numbers beyond the listed multiples
         within = Interval((listed[0] - 1) * step.value, False, (listed[-1] + 1) * step.value, False)
         numbers &= Dfa(*minimize(decimals(within, *size)))
     return (numbers - Dfa.from_choices(texts) if texts else numbers), has_all
@@ -235,7 +234,7 @@ def _without_multiples(
 def _multiples_in_range(
     in_range: Deterministic, interval: Interval, step: Step, places: int
 ) -> tuple[Deterministic, bool]:
-    """Return the decimals of an automaton that are multiples of a step; tell whether these are all."""
+    """Return the decimals of an automaton that are multiples of a step, and whether these are all of them."""
     dividing = multiples(step, places, MAX_STATES)
     if dividing is not None:
         try:
@@ -253,7 +252,7 @@ def _multiples_in_range(
 
 
 def _listed(interval: Interval, step: Step, places: int) -> tuple[range, bool]:
-    """Return by what a step is multiplied: all numbers of an interval, or those nearest to zero, and whether all."""
+    """Return the factors of a step whose multiples are in an interval, or those nearest to zero; and whether all."""
     first = None if interval.low is None else ceil(interval.low / step.value)
     last = None if interval.high is None else floor(interval.high / step.value)
     if first is not None and last is not None and (last - first + 1) * (places + 1) <= MAX_LISTED:
@@ -266,7 +265,7 @@ def _listed(interval: Interval, step: Step, places: int) -> tuple[range, bool]:
 
 
 def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
-    """Yield the decimals of ``number / 10**shift``, with more and more zeros at their end.
+    """Yield the decimals of ``number / 10**shift``, with more and more trailing zeros.
 
     >>> list(_decimals_of(-1500, 3, 2)), list(_decimals_of(5, 2, 2))
     (['-1.5', '-1.50'], ['0.05'])
@@ -278,7 +277,7 @@ def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
 
 
 def spelled(value: Decimal, places: int = PLACES_OF_MULTIPLES) -> str:
-    """Write a pattern of the spellings of a number, with some zeros at its end at most.
+    """Write a pattern of the spellings of a number, with trailing zeros up to some places.
 
     >>> spelled(Decimal("1.5")), spelled(Decimal(-20)), spelled(Decimal("1e3"))
     ('1\\\\.5(0{0,2})', '-20(\\\\.0{1,2})?', '1000(\\\\.0{1,2})?')
@@ -292,7 +291,7 @@ def spelled(value: Decimal, places: int = PLACES_OF_MULTIPLES) -> str:
 
 @cache
 def _any_number() -> Dfa:
-    """Return the automaton of the numbers without any limit, none of which is larger than the largest float."""
+    """Build the automaton of numbers without limits, none of which exceeds the largest float."""
     fraction = f"([.][0-9]{{1,{PLACES}}})?"
     plain = Dfa.from_regex(f"-?(0|[1-9][0-9]{{0,{DIGITS - 1}}}){fraction}")
     below = "[+]?([0-2]?[0-9]{1,2}|30[0-7])|-([0-2]?[0-9]{1,2}|3[01][0-9]|32[0-4])"

@@ -1,7 +1,7 @@
-"""The strings that a schema allows: keywords about a string become one automaton of its written forms, or a counter.
+"""The strings of a schema: the keywords of strings become one automaton of written forms, with or without a register.
 
-All keywords but the lengths are made on decoded texts and intersected there; banned words are subtracted from what is
-left. Lengths are counted on written forms, the large ones by a register.
+The automata of all keywords but the lengths are built for decoded texts and intersected; banned words are subtracted
+from the result. Lengths are counted on written forms, large ones by a register.
 """
 
 from __future__ import annotations
@@ -34,30 +34,29 @@ from sfgen.substring.document import SUBSTRING_OF
 from sfgen.substring.substring import Substring
 
 _KEPT = 512  # rules
-_MOST_OTHERS = 2_000  # texts that are left out at once
+_MOST_OTHERS = 2_000  # excluded texts for which the complement is built directly
 
 
 @dataclass(frozen=True, slots=True)
 class StringLimits:
-    """The demands on a string."""
+    """The limits of a string."""
 
     minimum: int = 0  # the fewest characters (code points)
     maximum: int | None = None  # the most; ``None``: no limit
-    patterns: tuple[str, ...] = ()  # patterns of ECMA-262, all of which must be found in the text
+    patterns: tuple[str, ...] = ()  # patterns of ECMA-262, all of which must match somewhere in the text
     formats: tuple[str, ...] = ()  # names of formats, all of which the text must have
-    banned: BannedWords | None = None  # what must not be in the text; compared by identity
-    others: tuple[str, ...] = ()
-    no_patterns: tuple[str, ...] = ()
-    # names of formats, none of which the text may have; of those that :func:`at_most` knows
-    no_formats: tuple[str, ...] = ()
-    at_most: tuple[str, ...] = ()  # names of such formats; the text is among those that may be taken for one
-    quoted: tuple[Substring, ...] = ()  # documents, in all of which the text must stand
+    banned: BannedWords | None = None  # words that must not be in the text; compared by identity
+    others: tuple[str, ...] = ()  # texts that are excluded
+    no_patterns: tuple[str, ...] = ()  # patterns that must not match anywhere
+    no_formats: tuple[str, ...] = ()  # names of formats that the text must not have, only those of :func:`at_most`
+    at_most: tuple[str, ...] = ()  # names of formats; the text is accepted by :func:`at_most` of each
+    quoted: tuple[Substring, ...] = ()  # documents, in all of which the text must occur
 
     def accepts(self, value: str) -> bool:
-        """Tell whether a text is valid by jsonschema, without banned words.
+        """Return whether a text is valid by jsonschema, and without banned words.
 
-        A pattern is searched by Python's ``re``, or where that cannot read it, by our own automaton. So this may accept
-        what is never written, where ``re`` and ECMA-262 do not agree or a format has no bound.
+        A pattern is searched by Python's ``re``, or if that cannot compile it, by our own automaton. So this may accept
+        texts that are never written, if ``re`` and ECMA-262 disagree or a format has no bound.
 
         >>> StringLimits(maximum=3, patterns=("^a",)).accepts("añb"), StringLimits(maximum=3).accepts("four")
         (True, False)
@@ -79,10 +78,10 @@ class StringLimits:
 
 
 def string_rule(limits: StringLimits) -> Leaf | CountedText:
-    """Build the rule of strings within some limits, as written.
+    """Build the rule of written strings within some limits.
 
-    All of them are valid for :meth:`StringLimits.accepts`. Banned words whose subtraction passes a budget are left in;
-    :func:`is_clean` tells.
+    :meth:`StringLimits.accepts` accepts all of them. If the subtraction of banned words passes a budget, the rule still
+    has them, and :func:`is_clean` returns ``False``.
 
     >>> rule = string_rule(StringLimits(maximum=5, patterns=("^[a-z]*$",)))
     >>> rule.dfa.accepts('"abcde"'), rule.dfa.accepts('"abcdef"')
@@ -92,10 +91,10 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
 
 
 def raw_texts(limits: StringLimits) -> tuple[Dfa, bool]:
-    """Build the automaton of the strings within some limits as they are, without quotes and escapes.
+    """Build the automaton of the raw strings within some limits, without quotes and escapes.
 
     Returns:
-        It, and whether no text of it has a banned word, as :func:`is_clean` tells.
+        The automaton, and whether none of its texts has a banned word.
 
     >>> texts, is_clean = raw_texts(StringLimits(maximum=3, patterns=("^a",)))
     >>> texts.accepts('a"\\n'), texts.accepts("abcd"), is_clean
@@ -109,8 +108,8 @@ def raw_texts(limits: StringLimits) -> tuple[Dfa, bool]:
         if minimum or maximum is not None:
             texts = texts & Dfa.from_regex(f"(?s:.{{{minimum},{'' if maximum is None else maximum}}})")
     except PatternTooLarge as error:
-        reason = f"the length of a string that stands without quotes: {error.reason}"
-        raise SchemaTooLarge(reason, hint="Ask for a shorter one, or leave the length out.") from None
+        reason = f"the length of a string that is written without quotes: {error.reason}"
+        raise SchemaTooLarge(reason, hint="Use a smaller maxLength, or remove it.") from None
     if limits.banned is None:
         return texts, True
     try:
@@ -121,7 +120,7 @@ def raw_texts(limits: StringLimits) -> tuple[Dfa, bool]:
 
 
 def is_impossible(limits: StringLimits) -> bool:
-    """Tell whether the rule of strings within some limits has none."""
+    """Return whether no string is within some limits."""
     if limits.banned is None and limits.minimum == 0 and limits.maximum is None:
         return _texts(_about_texts(limits)).is_empty  # all texts can be written
     rule = string_rule(limits)
@@ -129,8 +128,7 @@ def is_impossible(limits: StringLimits) -> bool:
 
 
 def is_clean(limits: StringLimits) -> bool:
-    """Tell whether no string of the rule has a banned word."""
-    # Otherwise a matcher must watch over what is written.
+    """Return whether no string of the rule has a banned word; if not, a matcher must check the text."""
     return _rule(limits)[1]
 
 
@@ -149,7 +147,7 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
         except BannedWordsError:
             return Leaf(no_text()), True
         except SchemaTooLarge:
-            pass  # without the banned words it may be smaller
+            pass  # the automaton may be small enough without the subtraction
         return _rule(replace(limits, banned=None))[0], False
     about_texts = _about_texts(limits)
     if about_texts == StringLimits(others=limits.others) and 0 < len(limits.others) <= _MOST_OTHERS:
@@ -165,13 +163,13 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
 
 
 def _about_texts(limits: StringLimits) -> StringLimits:
-    """Return the same limits without the lengths and without what is banned."""
+    """Return the same limits without lengths and banned words."""
     return replace(limits, minimum=0, maximum=None, banned=None)
 
 
 @lru_cache(maxsize=_KEPT)
 def _texts(limits: StringLimits) -> Dfa:
-    """Return the decoded automaton of the texts within limits without lengths, the smallest parts first."""
+    """Build the decoded automaton of the texts within limits without lengths."""
     automata: set[Dfa] = {
         *(map(_quotations, limits.quoted) if limits.quoted else [] if limits.patterns else [any_text()]),
         *map(_written_with, limits.patterns),
@@ -193,24 +191,24 @@ def _texts(limits: StringLimits) -> Dfa:
     except PatternTooLarge as error:
         raise SchemaTooLarge(
             f"the patterns and formats of a string together: {error.reason}",
-            hint="Take simpler patterns, or fewer.",
+            hint="Use simpler patterns, or fewer.",
         ) from None
     return smallest
 
 
 @lru_cache(maxsize=_KEPT)
 def _written_with(pattern: str) -> Dfa:
-    """Return the texts that can be written and in which a pattern is found."""
+    """Build the decoded automaton of texts without surrogates in which a pattern matches."""
     return any_text() & pattern_texts(pattern)
 
 
 def divided(texts: Dfa, pattern: str) -> tuple[Dfa, Dfa]:
-    """Divide texts into those in which a pattern is found, and those in which it is not."""
+    """Divide texts into those in which a pattern matches, and those in which it does not."""
     try:
         return texts & pattern_texts(pattern), (texts & _read_alike(pattern)) - _found_by_anyone(pattern)
     except PatternTooLarge as error:
         raise SchemaTooLarge(
-            f"the patterns of names together: {error.reason}", hint="Take simpler patterns, or fewer."
+            f"the patterns of names together: {error.reason}", hint="Use simpler patterns, or fewer."
         ) from None
 
 
@@ -235,20 +233,20 @@ def _of_pattern(pattern: str) -> Dfa:
 
 
 def _read_alike(pattern: str) -> Dfa:
-    """Return texts in which ECMA-262 and ``re`` find a pattern alike: no controls, ASCII for classes."""
-    # A text that one of them may find must not be written where nothing may be found.
+    """Return texts in which a pattern matches by ECMA-262 and ``re`` alike: no controls, and ASCII for classes."""
+    # A negated pattern must not match by either of them.
     return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 
 def is_found(pattern: str, value: str) -> bool:
-    """Tell whether a pattern is found in a text, as jsonschema would."""
+    """Return whether a pattern matches somewhere in a text, as jsonschema does."""
     compiled = re_pattern(pattern)
     return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
 
 
 @lru_cache(maxsize=_KEPT)
 def re_pattern(pattern: str) -> re.Pattern[str] | None:
-    """Return the pattern as ``re`` reads it; ``None`` if it cannot."""
+    """Compile a pattern by ``re``; ``None`` if ``re`` cannot read it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about sets in sets, which ECMA-262 has as little as `re`
         try:
@@ -259,5 +257,5 @@ def re_pattern(pattern: str) -> re.Pattern[str] | None:
 
 @cache
 def _format_checker() -> Any:
-    """Who jsonschema asks about formats; importing it takes a while."""
+    """Import the format checker of jsonschema, which is slow, once."""
     return jsonschema().Draft202012Validator.FORMAT_CHECKER

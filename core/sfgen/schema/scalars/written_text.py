@@ -1,13 +1,12 @@
-"""JSON strings as they are written: one written form for each text, which is what ``json.dumps`` writes.
+"""The written form of JSON strings: one for each text, that of ``json.dumps``.
 
-Automata of strings are made on the *decoded* text, what a string says, and then *written*: each quote, backslash and
-control character becomes its escape, and quotes go around the whole. All other characters are written raw, so each
-text has exactly one written form, and two automata that agree on the texts agree on what is written.
+Automata of strings are built for *decoded* texts and then converted to *written* ones: each quote, backslash and
+control character becomes its escape, and the whole is put in quotes. All other characters are written raw, so each text
+has exactly one written form, and equal decoded automata give equal written ones.
 
-Lengths are counted on written forms: an automaton is read side by side with one that counts. For small numbers that is
-one automaton of everything: a copy of all strings' automaton for each number of characters, where each character leads
-into the next copy. For large ones a register counts, and the automaton is only taken apart into states that a character
-ends in and others.
+Lengths are counted on written forms, by a product with an automaton that counts. For small numbers it consists of
+copies of the automaton of all strings, one for each number of characters, and each character leads to the next copy.
+Large numbers are counted by a register, for which the automaton only marks the states after a character.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sfgen.errors import PatternTooLarge, SchemaError, SchemaTooLarge
 from sfgen.grammar.network.rules import CountedText, Leaf
 
 _SHORT = {ord('"'): '"', ord("\\"): "\\", 8: "b", 9: "t", 10: "n", 12: "f", 13: "r"}
-"""What stands behind the backslash in a short escape."""
+"""The letter after the backslash, for characters with a short escape."""
 
 _ESCAPED = [*range(0x20), ord('"'), ord("\\")]
 """The characters that are never written raw."""
@@ -37,11 +36,11 @@ _START, _END, _INSIDE = 0, 1, 2
 _KEPT = 256  # automata
 
 MAX_CELLS = 32_000_000
-"""States times classes of bytes, before equal states are joined."""
+"""The most cells of a table, states × byte classes, before minimisation."""
 
-_MAX_COPIED = 2_000  # states, up to which an automaton of everything is better than a register
-_MAX_WORK = 50_000_000  # cells of tables that are looked at
-_TOGETHER = 4096  # states, so that their rows take little memory
+_MAX_COPIED = 2_000  # states, up to which copies are better than a register
+_MAX_WORK = 50_000_000  # table cells that a search may read
+_TOGETHER = 4096  # states whose rows are processed at once, to limit memory
 _FAR = 1 << 31  # more than any number of bytes
 
 
@@ -56,13 +55,13 @@ def write(value: str) -> bytes:
     except UnicodeEncodeError:
         raise SchemaError(
             f"the text {value!a:.60} has a lone surrogate, which is no character",
-            hint="A surrogate stands only in a pair: one high and one low make a character.",
+            hint="Surrogates come in pairs: a high and a low one make a character.",
         ) from None
 
 
 @cache
 def any_text() -> Dfa:
-    """Build the decoded automaton of every text: all characters but surrogates."""
+    """Build the decoded automaton of all texts, of characters without surrogates."""
     return Dfa(*all_texts())
 
 
@@ -80,9 +79,7 @@ def no_text() -> Dfa:
 
 @lru_cache(maxsize=_KEPT)
 def written(decoded: Dfa) -> Dfa:
-    r"""Build the minimal automaton of the JSON strings of decoded texts.
-
-    Their quotes are read, too.
+    r"""Build the minimal automaton of the JSON strings of decoded texts, with quotes.
 
     >>> strings = written(Dfa.from_choices(['say "hi"']))
     >>> strings.accepts(r'"say \"hi\""'), strings.accepts('"say "hi""'), strings.accepts(r'"\u0073ay \"hi\""')
@@ -91,8 +88,8 @@ def written(decoded: Dfa) -> Dfa:
     byte_classes, decoded_classes = _written_classes(decoded)
     escaping = _reading(decoded, _ESCAPED)
     by_number = _reading(decoded, [character for character in _ESCAPED if character not in _SHORT])
-    # Behind a backslash for each state in which an escape may stand; behind \u, \u0, \u00, \u000 and \u001 for each in
-    # which one by a number may.
+    # There is a state after a backslash for each state that reads an escaped character, and states after \u, \u0, \u00,
+    # \u000 and \u001 for each state that reads a character with a numeric escape.
     first = _INSIDE + len(decoded)
     numbers = np.arange(first, first + len(escaping) + 5 * len(by_number), dtype=np.int32)
     backslash = numbers[: len(escaping)]
@@ -101,10 +98,10 @@ def written(decoded: Dfa) -> Dfa:
     table = np.empty((first + len(numbers), len(decoded_classes)), dtype=np.int32)
     table[:_INSIDE] = table[first:] = -1
     inside = table[_INSIDE:first]
-    # There may be millions of transitions: no copy of them but this one is made.
+    # There may be millions of transitions, so this is the only copy.
     np.take(decoded.transitions, decoded_classes, axis=1, out=inside, mode="clip")
     np.add(inside, np.int32(_INSIDE), out=inside, where=inside >= 0)
-    inside[:, byte_classes[_ESCAPED]] = -1  # never raw
+    inside[:, byte_classes[_ESCAPED]] = -1  # these characters are never raw
 
     def lead(sources: NDArray[np.integer] | int, byte: str, targets: NDArray[np.int32] | int) -> None:
         table[sources, byte_classes[ord(byte)]] = targets
@@ -127,22 +124,22 @@ def written(decoded: Dfa) -> Dfa:
 
 @cache
 def _string_steps() -> tuple[list[list[int]], bytes]:
-    """Return the transitions and byte classes of all strings as Python reads them fastest."""
+    """Return the transitions and byte classes of all strings as a list and bytes, which Python reads fastest."""
     return any_string().transitions.tolist(), any_string().byte_classes.tobytes()
 
 
 def written_without(texts: Collection[str]) -> Dfa:
-    """Build the minimal automaton of all JSON strings but those of some texts.
+    """Build the minimal automaton of all JSON strings except those of some texts.
 
-    It is ``written`` of their complement, made at once: the texts become a tree that leads into the automaton of all
-    strings where a string leaves it.
+    It equals ``written`` of their complement, but is built directly: a trie of the texts, with transitions into the
+    automaton of all strings where a string leaves the trie.
 
     >>> strings = written_without(["id", "idle"])
     >>> strings.accepts('"id"'), strings.accepts('"idl"'), strings.accepts('"idles"')
     (False, True, True)
     """
     strings, (rows_of, class_of) = any_string(), _string_steps()
-    # The tree: the steps of each node, by which byte each node is entered from which, and its state among all strings.
+    # The trie: the children of each node, the parent and byte of each node, and its state among all strings.
     children: list[dict[int, int]] = [{}]
     sources, letters, states, ends = list[int](), list[int](), [0], list[int]()
     for text in texts:
@@ -172,7 +169,7 @@ def written_without(texts: Collection[str]) -> Dfa:
 
 
 def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
-    """Return the states that read one of some ASCII characters, ascending."""
+    """Return the states with a transition by one of some ASCII characters, ascending."""
     is_reading = np.zeros(len(decoded), dtype=np.bool_)
     for label in np.unique(decoded.byte_classes[characters]).tolist():
         is_reading |= decoded.transitions[:, label] >= 0
@@ -180,11 +177,11 @@ def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
 
 
 def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """Divide bytes by what the decoded automaton tells apart, and by what escapes are made of."""
+    """Divide bytes into classes by those of the decoded automaton, and by the characters of escapes."""
     # Returned: the class of each byte, uint8 [256], and the decoded class of each class, intp [classes]. They are
     # numbered by their smallest byte.
     kinds = np.zeros(256, dtype=np.intp)
-    kinds[_ESCAPED] = 1  # of these, a quote and a backslash have a class of their own
+    kinds[_ESCAPED] = 1  # a quote and a backslash get their own classes below
     alone = sorted(set(b'"\\u0123456789abcdef' + "".join(_SHORT.values()).encode()))
     kinds[alone] = np.arange(2, 2 + len(alone))
     codes = (decoded.byte_classes.astype(np.intp) * 256 + kinds).tolist()
@@ -197,8 +194,8 @@ def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]
 
 def counted_text(minimum: int, maximum: int | None) -> CountedText:
     """Make the rule of JSON strings whose characters a register counts."""
-    # All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
-    # leads, is apart from the state behind a character.
+    # All lengths share one automaton. It is not minimal: the state after the opening quote and the state after a
+    # character are different, as only the second one counts.
     dfa, counts, needs_minimum = _counted_automaton()
     return CountedText(dfa, counts, needs_minimum, minimum, maximum)
 
@@ -206,11 +203,11 @@ def counted_text(minimum: int, maximum: int | None) -> CountedText:
 @cache
 def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
     """Build the automaton of all strings, and mark its states between characters and at the end."""
-    # The marks are bool [states].
+    # The marks are bool [states]: a character ends in the state; the string ends in the state.
     strings = written(any_text())
     opened, closed, between = strings.walk(b'"'), strings.walk(b'""'), len(strings)
     behind = np.where(strings.transitions == opened, np.int32(between), strings.transitions)
-    behind[0] = strings.transitions[0]  # the opening quote is no character
+    behind[0] = strings.transitions[0]  # the opening quote is not counted
     table = np.concatenate([behind, behind[opened][None]])
     states = np.arange(len(table))
     dfa = Dfa(table, strings.byte_classes, states == closed)
@@ -249,7 +246,7 @@ def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | Counted
 
 
 def _longest(dfa: Dfa) -> int | None:
-    """Measure the longest text in bytes; ``None``: there is none, or it takes too long to know."""
+    """Return the bytes of the longest text; ``None`` if there is none, or if the search takes too long."""
     states = np.arange(len(dfa))
     if (dfa.transitions == states[:, None]).any():
         return None
@@ -259,25 +256,25 @@ def _longest(dfa: Dfa) -> int | None:
         work += len(dfa) + len(reached) * dfa.transitions.shape[1]
         if work > _MAX_WORK // 4:
             return None
-        is_next = np.zeros(len(dfa) + 1, dtype=np.bool_)  # the last is for no transition
+        is_next = np.zeros(len(dfa) + 1, dtype=np.bool_)  # the last cell is for missing transitions, which are -1
         is_next[dfa.transitions[reached]] = True
         reached = np.flatnonzero(is_next[:-1])
         if not len(reached):
             return length
-    return None  # a text that comes to more states than there are goes round
+    return None  # a longer text visits a state twice, so there is a cycle
 
 
 def _copies(minimum: int, maximum: int | None) -> Deterministic:
-    """Build the automaton of all strings with texts of some lengths."""
+    """Build the automaton of all strings with a number of characters, by copies."""
     one = counted_text(minimum, maximum)
     last = minimum if maximum is None else maximum
     states, classes = one.dfa.transitions.shape
     if states * (last + 1) > MAX_DFA_STATES:
         raise _too_large()
     copies = np.arange(last + 1, dtype=np.int32)[:, None, None]
-    following = copies + one.counts[one.dfa.transitions]  # whatever that is where there is no transition
+    following = copies + one.counts[one.dfa.transitions]  # arbitrary where there is no transition
     if maximum is None:
-        following = np.minimum(following, last)  # more is as good
+        following = np.minimum(following, last)  # higher counts are equivalent
     table = np.where((one.dfa.transitions >= 0) & (following <= last), one.dfa.transitions + following * states, -1)
     accepting = (copies[:, 0] >= minimum) & one.dfa.accepting
     return Deterministic(table.reshape(-1, classes).astype(np.int32), one.dfa.byte_classes, accepting.reshape(-1))
@@ -296,9 +293,9 @@ def _read_beside(strings: Dfa, others: Deterministic) -> Dfa:
 
 @lru_cache(maxsize=_KEPT)
 def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
-    """Count the characters of an automaton's strings by a register; return the fewest of one, too."""
-    # In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. Where that
-    # is so, it is read beside the counting automaton of all strings, and a state is a pair of states.
+    """Make the rule of an automaton's strings with a register; return also the fewest characters of a string."""
+    # In a minimal automaton a state can be entered both after a character and inside an escape. If there is such a
+    # state, the product with the counting automaton of all strings separates the two.
     every, dfa = counted_text(0, None), strings
     other = _others(dfa, every.dfa)
     if other is None:
@@ -307,7 +304,7 @@ def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
         except PatternTooLarge:
             raise _too_large() from None
         other = _others(dfa, every.dfa)
-        assert other is not None, "a state is a pair"
+        assert other is not None, "each state of the product belongs to one state of the other automaton"
     counts, closed = every.counts[other], every.needs_minimum[other]
     known = np.where(dfa.accepting, np.int64(0), np.int64(_FAR * _FAR))
     by_characters = least_costs(dfa, counts * np.int64(_FAR) + 1, known, _MAX_WORK)
@@ -320,10 +317,10 @@ def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
 
 
 def _others(dfa: Dfa, every: Dfa) -> NDArray[np.intp] | None:
-    """Find the one state of ``every`` beside each state of ``dfa``; ``None``: one has several."""
+    """Find the state of ``every`` that goes with each state of ``dfa``; ``None`` if a state has several."""
     other = np.full(len(dfa), -1, dtype=np.intp)
     other[0] = 0
-    # Bytes that one of them tells apart: an escape and a raw byte may lead on alike.
+    # Pairs of byte classes that occur, since one automaton may divide bytes that the other does not.
     codes = np.unique(dfa.byte_classes.astype(np.intp) * 256 + every.byte_classes)
     own, classes = np.divmod(codes, 256)
     waiting = [np.zeros(1, dtype=np.intp)]
@@ -353,5 +350,5 @@ def _too_large() -> SchemaTooLarge:
     return SchemaTooLarge(
         "the lengths of a string together with its other keywords pass the limit of "
         f"{MAX_DFA_STATES:,} states or {MAX_CELLS:,} transitions",
-        hint="Take a smaller minLength or maxLength, or put the length into the pattern.",
+        hint="Use a smaller minLength or maxLength, or put the length into the pattern.",
     )

@@ -1,1 +1,1 @@
-"""The fourth room: the rules that the texts of a schema are written by."""
+"""Write the rules of a grammar for a schema."""

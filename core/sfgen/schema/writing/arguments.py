@@ -1,8 +1,8 @@
-"""The arguments of a tool as a form writes them one by one: each in its place, and strings as they are.
+"""Compile the arguments of a tool for call formats that write each argument by itself.
 
-In such a form an object has no braces, names no quotes, and a string stands raw between two texts. All other values are
-JSON, or nearly so: a *dialect* has words of its own for true, false and null, and perhaps its own strings and names in
-what is nested.
+In such a format the object of arguments has no braces, its names have no quotes, and a string is written raw between
+two texts. Other values are JSON, or a *dialect* of it: with its own words for true, false and null, and possibly its
+own strings and names inside lists and objects.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from sfgen.schema.writing.skeleton import Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import WrittenProperty, object_expression
 
 _SINGLE: dict[str, tuple[Any, ...]] = {"boolean": (True, False), "null": (None,)}
-"""The types that have few values."""
+"""The types that have few values, with these values."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument.
+    """An argument of a tool.
 
     Attributes:
         name: Its name.
-        is_needed: Whether it must be there.
-        texts: The strings that it may be, as they are; ``None``: it is no string.
+        is_needed: Whether it is required.
+        texts: Its possible strings, raw; ``None``: it is never a string.
         rules: The types of its numbers, lists and objects, by their rules.
-        values: Its other values, one by one: true, false and null, and what an enum lists beside strings.
+        values: Its other possible values: true, false and null, and the values of an enum that are not strings.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class ArgumentList:
-    """The arguments that a tool may be given together, in order; counted."""
+    """The arguments of one branch of a tool's schema in order, and the bounds of their number."""
 
     arguments: tuple[Argument, ...]
     minimum: int
@@ -57,12 +57,12 @@ class ArgumentList:
 
 @dataclass(frozen=True)
 class CompiledArguments:
-    """The arguments of a tool.
+    """The compiled arguments of a tool.
 
     Attributes:
         grammar: The rules of their values.
-        lists: The ways to give them one by one; none where they are one object.
-        is_clean: Whether banned words were taken out of all strings.
+        lists: The possible lists of arguments; none where the arguments are written as one object.
+        is_clean: Whether banned words were excluded from all strings.
     """
 
     grammar: GrammarRules
@@ -71,16 +71,16 @@ class CompiledArguments:
 
 
 class Dialect(Protocol):
-    """The writing of lists and objects, and of values in them, in a form."""
+    """The syntax of values inside lists and objects in a call format."""
 
     has_bare_names: bool
     """Whether names of members have no quotes."""
 
     def value(self, value: Any) -> Expression:
-        """Write a value that a schema lists."""
+        """Write a value of ``enum`` or ``const``, a bool or null."""
 
     def string(self, texts: Dfa) -> Expression | None:
-        """Write some strings; ``None``: as JSON."""
+        """Write the strings of an automaton; ``None``: as JSON."""
 
 
 def compile_arguments(
@@ -91,7 +91,7 @@ def compile_arguments(
     *,
     one_by_one: bool = True,
 ) -> CompiledArguments:
-    """Make rules of the arguments whose schema stands at a pointer in a document."""
+    """Compile the arguments whose schema is at a pointer in a document."""
     compiled, skeletons = compile_at(document, options, pointer)
     if not one_by_one:
         return CompiledArguments(compiled.grammar, (), not compiled.watches_banned)
@@ -115,7 +115,7 @@ class _Arguments:
         self.is_clean = True
 
     def lists(self, rule: str) -> Iterator[ArgumentList]:
-        """Yield the lists of arguments that a rule of objects has."""
+        """Yield the argument lists of a rule of objects, one for each branch."""
         skeleton = self._skeletons[rule]
         if isinstance(skeleton.content, Union):
             for part in skeleton.parts:
@@ -124,7 +124,7 @@ class _Arguments:
         limits = getattr(skeleton.content, "limits", None)
         if not isinstance(limits, ObjectLimits) or limits.wanted:
             raise SchemaError(
-                "arguments that are written one by one are told by their names, and these are not",
+                "arguments that are written one by one need names, and this schema does not declare them",
                 skeleton.pointer,
                 hint="Declare them as properties, or take a form that writes JSON.",
             )
@@ -132,7 +132,7 @@ class _Arguments:
         arguments = tuple(self._argument(part.label, part.rule, part.is_needed) for part in named)
         if limits.minimum > len(arguments):
             raise SchemaError(
-                f"{limits.minimum} arguments are asked for, and {len(arguments)} are declared",
+                f"{limits.minimum} arguments are required, and {len(arguments)} are declared",
                 skeleton.pointer,
                 hint="Declare them as properties, or take a form that writes JSON.",
             )
@@ -157,7 +157,7 @@ class _Arguments:
         return Argument(name, is_needed, texts, rules, tuple(values))
 
     def _plain(self, rule: str) -> Iterator[str]:
-        """Yield the rules that a choice between others leads to."""
+        """Yield the rules of a union's branches, unions in them resolved; else the rule itself."""
         skeleton: Skeleton = self._skeletons[rule]
         if not isinstance(skeleton.content, Union):
             yield rule
@@ -167,7 +167,7 @@ class _Arguments:
 
 
 def _in_dialect(compiled: Compiled, skeletons: Skeletons, dialect: Dialect, layout: Layout) -> dict[str, Expression]:
-    """Write those rules again that a dialect writes otherwise."""
+    """Write the rules whose texts differ in a dialect."""
     rules: dict[str, Expression] = {}
     for name, skeleton in skeletons.items():
         content = skeleton.content
@@ -187,7 +187,7 @@ def _in_dialect(compiled: Compiled, skeletons: Skeletons, dialect: Dialect, layo
 
 
 def _bare_object(name: str, skeleton: Skeleton, limits: ObjectLimits, layout: Layout) -> dict[str, Expression]:
-    """Write an object whose names have no quotes: those that are declared."""
+    """Write an object with unquoted names; undeclared names are left out."""
     extra_rules = ExtraRules(name, "members")
     named = [
         WrittenProperty(part.label.encode(), part.rule, part.is_needed)

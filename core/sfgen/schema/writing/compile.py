@@ -1,8 +1,8 @@
-"""A schema becomes rules: each value that differs from all others is a rule, called by name.
+"""Compile a schema to the rules of a grammar: each different value is a rule, called by name.
 
-:mod:`~sfgen.schema.meaning.branches` brings references and combinators into unions,
-:mod:`~sfgen.schema.meaning.groups` these into typed groups, :mod:`.rules` finds the rules, :mod:`.skeleton` those that
-have no text, and those that are the same. Then each one is written as an expression, and described in plain words.
+:mod:`~sfgen.schema.meaning.branches` resolves references and combinators to unions,
+:mod:`~sfgen.schema.meaning.groups` divides these into typed groups, :mod:`.rules` finds the rules, and :mod:`.skeleton`
+removes rules without a text and merges equal ones. Then each rule is written as an expression, and described in words.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ from sfgen.schema.writing.structures import (
     object_with_wanted,
 )
 
-_MOST_NAMED = 5  # of inferred types that are told one by one
-_MOST_NAMES = 6  # of properties that are named
+_MOST_NAMED = 5  # of inferred types in a note
+_MOST_NAMES = 6  # of properties in a description
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A schema as rules.
+    """A compiled schema.
 
     Attributes:
         grammar: The rules.
-        analysis: What is known of them; the grammar has a text.
-        notes: What a person should know, a line each.
-        descriptions: What each rule writes, in plain words.
-        parts: What each rule has in it: the tree of the rules, which may lead back.
-        pointers: Where in the schema each rule comes from.
-        may_be_empty: Whether the whole may be an object without members, as nothing is required.
+        analysis: The lengths of the rules; the start has a text.
+        notes: Remarks for the user, a line each.
+        descriptions: The value of each rule in words.
+        parts: The parts of each rule: a tree, or a graph with cycles if the schema is recursive.
+        pointers: The pointer of the schema of each rule.
+        may_be_empty: Whether the document may be an object without members, as no property is required.
         has_inferred: Whether types were inferred.
-        watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
+        watches_banned: Whether some strings may still have banned words, so that a matcher must check the text.
     """
 
     grammar: GrammarRules
@@ -83,7 +83,7 @@ class Compiled:
 
 
 def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compiled:
-    """Make rules of a schema.
+    """Compile a schema to rules.
 
     >>> from sfgen.schema.reading.read import read_schema
     >>> compiled = compile_schema(read_schema({"type": "object", "properties": {"on": {"const": 1}}}), WritingOptions())
@@ -94,7 +94,7 @@ def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compile
 
 
 def compile_at(document: SchemaDocument, options: WritingOptions, pointer: str) -> tuple[Compiled, Skeletons]:
-    """Make rules of the schema at a pointer in a document, and tell what each of them consists of."""
+    """Compile the schema at a pointer in a document; return also the skeletons of the rules."""
     try:
         return _compiled(document, options, pointer)
     except SchemaError as error:
@@ -104,7 +104,7 @@ def compile_at(document: SchemaDocument, options: WritingOptions, pointer: str) 
 
 
 def _compiled(document: SchemaDocument, options: WritingOptions, pointer: str) -> tuple[Compiled, Skeletons]:
-    """Compile; without inferred types where these leave nothing to write."""
+    """Compile; without inferred types if the schema has no text with them."""
     compiler = _Compiler(document, options)
     try:
         return compiler.compiled(pointer)
@@ -125,7 +125,7 @@ class _Compiler:
         self._watches_banned = False
         self._notes: list[str] = []
         self.inferred: Mapping[str, str] = {}
-        """The types that were inferred, by the pointers of schemas that tell them."""
+        """The inferred types, by the pointers of the schemas that they are inferred from."""
 
     def compiled(self, pointer: str) -> tuple[Compiled, Skeletons]:
         """Return the rules of the schema at a pointer, and their skeletons."""
@@ -141,7 +141,7 @@ class _Compiler:
         notes += self._inferred_notes()
         for where, words in finder.left_out.items():
             place = self._document.shown_place(where)
-            notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
+            notes.append(f"Some valid values are never written: the negation of {words} at {place} is not supported.")
         full = with_texts(skeletons)
         if len(full) < len(skeletons):
             if start not in full:
@@ -150,20 +150,20 @@ class _Compiler:
         start = shared(skeletons, start)
         _keep_needed(skeletons, start)
         rules, analysis = self._rules(skeletons)
-        while empty := {name for name in skeletons if name not in analysis.lengths}:  # their items or names run out
+        while empty := {name for name in skeletons if name not in analysis.lengths}:  # too few different items or names
             first = [name for name in empty if not any(part.rule in empty for part in skeletons[name].parts)]
             for name in first or empty:
-                reason = "no value has as many items or properties as are asked for"
+                reason = "no value has as many items or properties as are required"
                 skeletons[name].why_empty = reason, skeletons[name].pointer
             full = with_texts(skeletons)
             if start not in full:
                 raise no_text(skeletons, start, full)
-            notes += without_empty(skeletons, full)  # what they were counted to may be out of reach now
+            notes += without_empty(skeletons, full)  # this may make counts of other rules impossible, hence the loop
             _keep_needed(skeletons, start)
             rules, analysis = self._rules(skeletons)
         may_be_empty = _may_be_empty(skeletons, start)
         if may_be_empty:
-            note = "Nothing is required, so {} is valid: require_all asks for all properties."
+            note = "No property is required, so {} is valid: require_all requires all properties."
             notes.append(ParameterText(note, "require_all"))
         compiled = Compiled(
             GrammarRules(rules, start),
@@ -179,7 +179,7 @@ class _Compiler:
         return compiled, skeletons
 
     def _rules(self, skeletons: Skeletons) -> tuple[dict[str, Expression], Analysis]:
-        """Write the rules, and find which of them have texts."""
+        """Write the rules as expressions, and analyse them."""
         rules: dict[str, Expression] = {}
         for name, skeleton in skeletons.items():
             limits = getattr(skeleton.content, "limits", None)
@@ -193,15 +193,15 @@ class _Compiler:
         if self.inferred:
             found = [f"{TYPE_WORDS[kind]} at {self._document.shown_place(at)}" for at, kind in self.inferred.items()]
             yield ParameterText(
-                f'Without "type", what the keywords are about is written: {first_few(found, _MOST_NAMED)}. '
-                "infer_types=False leaves the type open.",
+                f'Types inferred from keywords, as there is no "type": {first_few(found, _MOST_NAMED)}. '
+                "infer_types=False allows all types.",
                 "infer_types",
             )
 
     def _different_items(
         self, limits: ArrayLimits, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules
     ) -> Expression:
-        """Return the texts of an array whose items must differ."""
+        """Return the expression of an array with ``uniqueItems``."""
         rules = {part.label: part.rule for part in skeleton.parts}
         form = OneForm(skeletons, dict.fromkeys(rules.values()), self._options)
         automata = {rule: form.automaton(rule) for rule in dict.fromkeys(rules.values())}
@@ -210,28 +210,28 @@ class _Compiler:
         )
         if form.is_narrowed and "" not in Analysis({**extra_rules.rules, "": expression}).lengths:
             raise SchemaError(
-                "uniqueItems is not supported for items like these yet: nothing could be written",
+                "uniqueItems is not supported for items like these: no text could be written",
                 skeleton.pointer,
                 hint="Leave it out, and look for repeated items afterwards.",
             )
         if form.is_narrowed:
             where = skeleton.pointer or "the top"
             self._notes.append(
-                f"Some valid values are never written: items that must differ, at {where}, are nested in themselves a "
-                "few times, have one name at most that is not declared, and few items that must differ in them."
+                f"Some valid values are never written: unique items at {where} have little recursion, at most one "
+                "undeclared property, and few unique items of their own."
             )
         return expression
 
     def _with_wanted(
         self, limits: ObjectLimits, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules
     ) -> Expression:
-        """Return the texts of an object that must have members which are told by what they are."""
+        """Return the expression of an object with wanted members."""
         in_any_order = self._options.order == "any"
         names = {part.label for part in skeleton.parts if not part.name}
         if in_any_order and len(names) > MOST_IN_ANY_ORDER:
             in_any_order = False
             self._notes.append(
-                "Some valid values are never written: as not says what one of many properties must be, they keep "
+                "Some valid values are never written: as not requires a property without a fixed name, properties keep "
                 f"their order at {skeleton.pointer or 'the top'}."
             )
         expressions = {part.name: skeletons[part.name].expression for part in skeleton.parts if part.name}
@@ -277,33 +277,33 @@ class _Compiler:
                     self._watches_banned |= not is_clean(skeleton.content.limits)
                 elif isinstance(limits, NumberLimits) and not has_all_multiples(limits):
                     self._notes.append(
-                        "Some valid values are never written: of so many multiples only those nearest to zero are, at "
-                        f"{skeleton.pointer or 'the top'}. A minimum and a maximum that are closer allow all."
+                        "Some valid values are never written: only the multiples nearest to zero are, at "
+                        f"{skeleton.pointer or 'the top'}. All are, if the minimum and the maximum are closer."
                         if limits.multiples
-                        else "Some valid values are never written: beside multiples of such a number only those "
-                        f"nearest to zero are, at {skeleton.pointer or 'the top'}. A minimum and a maximum that are "
-                        "closer allow all."
+                        else "Some valid values are never written: only the numbers nearest to zero that are not "
+                        f"multiples are, at {skeleton.pointer or 'the top'}. All are, if the minimum and the maximum "
+                        "are closer."
                     )
                 return skeleton.expression
 
 
 def _unknown_format(name: str) -> str:
     near = meant(name, FORMATS, FORMATS_ELSEWHERE)
-    return f'The format "{name[:40]}" is not known, and says nothing.' + (f' Did you mean "{near}"?' if near else "")
+    return f'The format "{name[:40]}" is unknown, and ignored.' + (f' Did you mean "{near}"?' if near else "")
 
 
 def _not_formed(left_out: Mapping[str, str]) -> SchemaError:
-    """Return the error that nothing is left beside what cannot be negated."""
+    """Make the error of a schema without a text because of keywords that could not be negated."""
     pointer, words = next(iter(left_out.items()))
     return SchemaError(
-        f"nothing is left beside what cannot be negated yet: {words}",
+        f"no text is left, as the negation of {words} is not supported",
         pointer,
-        hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
+        hint="Describe the allowed values instead; replace oneOf by anyOf, or by branches that exclude each other.",
     )
 
 
 def _keep_needed(skeletons: Skeletons, start: str) -> None:
-    """Drop the rules that the start does not need."""
+    """Remove the rules that are unreachable from the start."""
     found, waiting = {start}, [start]
     while waiting:
         for part in skeletons[waiting.pop()].parts:
@@ -316,7 +316,7 @@ def _keep_needed(skeletons: Skeletons, start: str) -> None:
 
 
 def _may_be_empty(skeletons: Skeletons, start: str) -> bool:
-    """Tell whether the document may be an object that needs none of its properties."""
+    """Return whether the document may be an object without a required property."""
     top = skeletons[start]
     tops = [skeletons[part.rule] for part in top.parts] if isinstance(top.content, Union) else [top]
     return any(
@@ -329,11 +329,11 @@ def _may_be_empty(skeletons: Skeletons, start: str) -> bool:
     )
 
 
-# ---- what may stand in a place, in plain words: ``an integer from 0 to 150`` -----------------------------------------
+# ---- descriptions of values: ``an integer from 0 to 150`` ------------------------------------------------------------
 
 
 def described(skeletons: Skeletons) -> dict[str, str]:
-    """Describe in plain words what each rule writes."""
+    """Describe the value of each rule in words."""
     return {name: _words(skeleton, skeletons) for name, skeleton in skeletons.items()}
 
 

@@ -1,4 +1,4 @@
-"""The layout of arrays and objects: the options, the white space, and counted members."""
+"""The layout of arrays and objects: options, white space, and counted members."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ MAX_INDENT = 16
 """The most blanks for each depth."""
 
 BLANK = Repeat(Literal(b" "), 0, 1)
-"""A blank or none."""
+"""An optional blank."""
 
 MAX_STATES = 20_000
-"""The most states that are made so of one array or object."""
+"""The most states of the state machine of one array or object."""
 
 MAX_STEPS = 400_000
-"""The most of the square of the members, times what they are counted to: each may be followed by all others."""
+"""The limit of members² × the greatest count: each member may be followed by any later one."""
 
 MAX_COPIES = 1_000
-"""The most that is counted by copies."""
+"""The highest count that states represent."""
 
 State = TypeVar("State", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class WritingOptions:
-    """The choices that a schema leaves open about written texts."""
+    """The form of written texts, which a schema leaves open."""
 
-    # ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none; ``"any"``
-    # leaves each of them open
+    # ``"spaced"`` writes a blank after each comma and colon, as ``json.dumps`` does; ``"compact"`` none; ``"any"``
+    # allows both
     spacing: str = "spaced"
     # blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line
     indent: int | None = None
     # whether an object that has ``properties``, but no ``additionalProperties``, may have others
     extra_properties: bool = False
     require_all: bool = False
-    order: str = "schema"  # ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open
+    order: str = "schema"  # ``"schema"`` writes properties in the order of the schema, ``"any"`` allows all orders
     banned: BannedWords | None = None
-    # whether a schema without ``type`` whose keywords are all about one type is written as that type
+    # whether a schema without ``type`` whose keywords apply to one type only is written as that type
     infer_types: bool = True
-    # how numbers of ``enum`` and ``const`` are spelled: ``"schema"`` as the schema has them, ``"any"`` with or without
-    # zeros at their end
+    # the spelling of numbers of ``enum`` and ``const``: ``"schema"`` is that of the schema, ``"any"`` allows trailing
+    # zeros
     numbers: str = "schema"
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class WritingOptions:
             )
         if self.spacing == "any":
             raise UsageError(
-                ParameterText("indent fixes the white space, and spacing='any' leaves it open", "indent", "spacing"),
+                ParameterText("indent fixes the white space, and spacing='any' does not", "indent", "spacing"),
                 hint="Leave one of them out.",
             )
 
@@ -95,14 +95,13 @@ class Layout:
     def __init__(self, options: WritingOptions) -> None:
         self.indent = options.indent
         self.is_open = options.spacing == "any"
-        """Whether each blank may be left out, so that what is written is not fixed."""
+        """Whether each blank is optional."""
         self._blank = b" " if options.spacing == "spaced" else b""
         self.colon = self._spaced(b":")
-        """What stands behind a name."""
+        """The expression after a name."""
 
     def depth_below(self, depth: int) -> int:
-        """Return the depth of what is inside."""
-        # It matters only where lines are indented.
+        """Return the depth of the parts of a value at a depth; always 0 without ``indent``."""
         return 0 if self.indent is None else depth + 1
 
     def comma(self, depth: int) -> Expression:
@@ -110,15 +109,15 @@ class Layout:
         return self._spaced(b",") if self.indent is None else Literal(self.comma_bytes(depth))
 
     def comma_bytes(self, depth: int) -> bytes:
-        """Write what stands between two parts, without an optional blank."""
+        """Write the bytes between two parts, without an optional blank."""
         return b"," + (self._blank if self.indent is None else self._line(depth + 1))
 
     def opening(self, bracket: bytes, depth: int) -> bytes:
-        """Write a bracket and what stands before the first part."""
+        """Write an opening bracket and the white space after it."""
         return bracket + self._line(depth + 1)
 
     def closing(self, bracket: bytes, depth: int) -> bytes:
-        """Write what stands behind the last part, and a bracket."""
+        """Write a closing bracket and the white space before it."""
         return self._line(depth) + bracket
 
     def name(self, written: bytes) -> Expression:
@@ -135,7 +134,7 @@ class Layout:
 
 
 def joined(*parts: Expression) -> Expression:
-    """Concatenate expressions; neighbouring literals become one."""
+    """Concatenate expressions; adjacent literals become one."""
     found: list[Expression] = []
     for part in _flat(parts):
         if isinstance(part, Literal) and found and isinstance(found[-1], Literal):
@@ -157,9 +156,7 @@ def _flat(parts: Iterable[Expression]) -> Iterator[Expression]:
 
 
 class ExtraRules:
-    """The rules that an array or an object needs besides its own."""
-
-    # They are named after its rule.
+    """The additional rules of an array or an object, named after its own rule."""
 
     def __init__(self, name: str, parts: str) -> None:
         self._name = name
@@ -174,27 +171,26 @@ class ExtraRules:
 
 
 def texts_of(leaves: Sequence[Leaf]) -> int | None:
-    """Count the texts that leaves have together."""
-    # The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless. All strings but a few are endless.
+    """Count the texts of some leaves together; ``None`` above :data:`MAX_COPIES` or if there are infinitely many."""
     texts = [None if leaf.base is not None else completions(leaf.dfa).get(0) for leaf in leaves]
     total = sum(count for count in texts if count is not None)
     return None if None in texts or total > MAX_COPIES else total
 
 
 def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
-    """Count the most parts that there can be."""
+    """Return the most parts of an object with some declared and some other names."""
     return maximum if others is None else _least_of(maximum, named + others)
 
 
 def _least_of(*limits: int | None) -> int | None:
-    """Return the least of some limits; ``None`` is no limit."""
+    """Return the smallest of some limits; ``None`` is no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def by_states(
     start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], extra_rules: ExtraRules
 ) -> Expression:
-    """Build the state machine of an automaton as a rule."""
+    """Add a rule with the state machine of all states reachable from a start."""
     numbers = {start: 0}
     machine: list[tuple[Step, ...]] = []
     for state in (queue := [start]):
@@ -207,8 +203,8 @@ def by_states(
         machine.append(tuple(steps))
         if len(queue) > MAX_STATES:
             raise SchemaTooLarge(
-                f"its parts are counted and told apart by more than {MAX_STATES:,} states",
-                hint="Ask for fewer of them, or leave the count out.",
+                f"counting its parts needs more than {MAX_STATES:,} states",
+                hint="Allow fewer parts, or remove the count.",
             )
     return extra_rules.add(StateMachine(tuple(machine)))
 
@@ -222,20 +218,21 @@ def counted_members(
     extra_rules: ExtraRules,
     most: int | None = None,
 ) -> Expression:
-    """Build the expression of counted members in a fixed order."""
-    # Those that are not needed may be left out. What closes them is read, too.
+    """Build the expression of counted members in a fixed order, with the closing bracket."""
+    # The state is the number of the next member, and the count of written ones up to ``top``.
     minimum, maximum = counts
-    top = max(1, minimum) if maximum is None else maximum  # 1 tells whether there was one
+    top = max(1, minimum) if maximum is None else maximum  # at least 1: after a member comes a separator
     if max(top, minimum) > MAX_COPIES:
         raise SchemaTooLarge(
             f"its members are counted up to {max(top, minimum):,}, above the limit of {MAX_COPIES:,}",
-            hint="Ask for fewer, or leave the count out.",
+            hint="Allow fewer, or remove the count.",
         )
 
-    if len(members) ** 2 * top > MAX_STEPS and len(members) * top <= MAX_STATES:  # more is told by the states
+    # Above MAX_STATES, by_states raises the error.
+    if len(members) ** 2 * top > MAX_STEPS and len(members) * top <= MAX_STATES:
         raise SchemaTooLarge(
             f"it has {len(members):,} properties and counts them up to {top:,}, which is too much together",
-            hint="Leave the count out, or some properties.",
+            hint="Remove the count, or some properties.",
         )
 
     def branches(state: tuple[int, int]) -> Iterable[tuple[Expression, tuple[int, int] | None]]:

@@ -1,4 +1,4 @@
-"""The values of ``enum`` and ``const``: how they are written, in one order of names or in all."""
+"""Expressions of the values of ``enum`` and ``const``, with the names of objects in one order or in all."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sfgen.schema.writing.layout import Layout, joined
 MAX_BYTES = 300_000
 """The most bytes of the values of one ``enum``."""
 
-_MOST_DIGITS = 30  # of an integer that is written out
-_COPIED = 64  # bytes of values that stand in the rule as they are; more are an automaton
+_MOST_DIGITS = 30  # of a number that is written without an exponent
+_COPIED = 64  # bytes of values that become literals; longer lists become an automaton
 
 MOST_ORDERS = 120
-"""The most texts that are written of some values, but at least one of each: all orders of five names."""
+"""The most texts of a list of values, if it has no more values: all orders of five names."""
 
 
 def values_expression(
     values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], Expression] | None = None
 ) -> Expression:
     """Build the expression of some values."""
-    # Each has one written form where the white space is fixed, unless ``number`` writes numbers in several.
+    # With fixed white space a value has one written form, unless ``number`` allows several spellings.
     texts: dict[bytes, None] = {}
     others: list[Expression] = []
     size = 0
@@ -74,7 +74,7 @@ def _one_spelling(value: Any) -> Expression:
 
 
 def every_spelling(value: Any, draft: Draft) -> Expression:
-    """Build the expression of a number, with or without zeros at its end."""
+    """Build the expression of a number with and without trailing zeros."""
     number, one = as_decimal(value), _written_number(value)
     is_long = len(f"{number:f}") > _MOST_DIGITS if abs(number.adjusted()) < _MOST_DIGITS else True
     if is_long or (number == number.to_integral_value() and draft <= Draft.DRAFT_04):
@@ -127,9 +127,7 @@ def _pieces(
 
 
 def in_all_orders(values: Sequence[Any]) -> list[Any]:
-    """List the values with the names of objects in all orders.
-
-    :data:`MOST_ORDERS` is the limit.
+    """List the values with the names of objects in all orders, up to :data:`MOST_ORDERS`.
 
     >>> in_all_orders([1, {"a": 1, "b": [{"c": 2, "d": 3}]}])[:3]
     [1, {'a': 1, 'b': [{'c': 2, 'd': 3}]}, {'a': 1, 'b': [{'d': 3, 'c': 2}]}]

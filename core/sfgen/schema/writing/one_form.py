@@ -1,9 +1,8 @@
-"""Items that must differ, in one written form each: where equal values have equal texts, texts tell items apart.
+"""The items of ``uniqueItems`` in a canonical form: equal values have equal texts, so items are compared as texts.
 
-A text that must differ from others is one of an automaton, so what an item has in it is written out: rules that stand
-in themselves a limited number of times only, and of a sort of names that are not declared one name only. Numbers have
-no exponent and no zeros at their end; white space is fixed; and objects that may be equal have their members in one
-order.
+The register that compares texts reads them by an automaton, so the rules inside an item are inlined. Recursive rules
+are inlined a limited number of times, and undeclared properties once for each sort of names. Numbers have no exponent
+and no trailing zeros; white space is fixed; and objects that may be equal have their members in the same order.
 """
 
 from __future__ import annotations
@@ -55,32 +54,32 @@ from sfgen.schema.writing.structures import (
 )
 
 MAX_DEPTH = 40
-"""How deep arrays and objects may stand in an item that must differ from others."""
+"""The deepest nesting of arrays and objects in a unique item."""
 
 MOST_REPEATS = 2
-"""How often arrays and objects may stand in others of their rule there; where that is too large, less often."""
+"""How often a recursive rule is inlined into itself, if its automaton does not grow too large; else less often."""
 
 MOST_STATES = 100_000
-"""The most states of the automata of all that stands in an item; where there are more, rules are repeated less often.
+"""The most states of the automata of one item, nested ones included; above this, rules are inlined less often.
 
-It is as many as a single automaton may have. OpenAPI 3.0, whose parameters are too large, is refused after three
-seconds with it, and after 30 without.
+It is the limit of a single automaton. OpenAPI 3.0, whose parameters are too large, is refused after three seconds with
+this limit, and after 30 without it.
 """
 
 _LISTED = 64
-"""The most items that are told apart one by one in arrays that stand in items that must differ too."""
+"""The most texts of an atom that is split into single texts, for a ``uniqueItems`` inside a unique item."""
 
 _MOST_SETS = 300
-"""The most sets of these that are told apart."""
+"""The most sets of such texts, each of which is a state."""
 
 _HINT = "Leave it out, and look for repeated items afterwards."
 
-_Made: TypeAlias = tuple[str, int, frozenset[str], bool]
-"""A rule; how often rules stand in themselves around it; those around it that it may call; whether there are some."""
+_CacheKey: TypeAlias = tuple[str, int, frozenset[str], bool]
+"""A rule; the repeats among the rules around it; those around it that it may call; whether there are any around it."""
 
 
 class OneForm:
-    """Builds the automata of the items of one array, equal items written alike."""
+    """Builds the automata of the items of one array in canonical form."""
 
     def __init__(self, skeletons: Skeletons, items: Iterable[str], options: WritingOptions) -> None:
         self._skeletons = skeletons
@@ -89,9 +88,9 @@ class OneForm:
         self._inner: dict[str, frozenset[str]] = {}
         self._repeats = MOST_REPEATS
         self._states = 0
-        self._made: dict[_Made, Expression] = {}
+        self._made: dict[_CacheKey, Expression] = {}
         self.is_narrowed = False
-        """Whether arrays or objects were left out that are valid."""
+        """Whether the automata lack some valid arrays or objects."""
         for rule in self._classes:
             self._check_named(rule)
 
@@ -105,7 +104,7 @@ class OneForm:
             self._made.clear()
             try:
                 found = self._regular(rule, self._expression(rule, ()))
-            except GrammarTooLarge:  # and so will be what repeats more
+            except GrammarTooLarge:  # more repeats are larger still
                 break
         if found is None:
             raise SchemaTooLarge(
@@ -114,7 +113,7 @@ class OneForm:
         return found
 
     def _expression(self, rule: str, around: tuple[str, ...]) -> Expression:
-        """Return the texts of a rule, without calls."""
+        """Return the expression of a rule with all calls inlined."""
         inner = self._rules_in(rule)
         made = rule, len(around) - len(set(around)), frozenset(around) & inner, bool(around)
         if made not in self._made:
@@ -153,21 +152,21 @@ class OneForm:
                     expression = self._array(limits, skeleton, extra_rules, inside)
                 else:
                     expression = self._object(limits, skeleton, extra_rules)
-                # Made minimal at each level: copies of what is inside would double with each.
+                # Minimised at each level: else the copies of inner rules would double with each level.
                 return Leaf(self._regular(rule, self._inlined(expression, extra_rules.rules, inside)))
         assert skeleton.expression is not None  # null, or a boolean
         return skeleton.expression
 
     def _regular(self, rule: str, expression: Expression) -> Dfa:
-        """Return the automaton of an expression; those of one item are counted together."""
+        """Return the automaton of an expression; add its states to the total of the item."""
         found = regular_automaton(rule, expression)
         self._states += len(found)
         if self._states > MOST_STATES:
-            raise GrammarTooLarge(rule, f"{MOST_STATES:,} states of what stands in it")
+            raise GrammarTooLarge(rule, f"{MOST_STATES:,} states, those of inner rules included")
         return found
 
     def _values(self, values: Iterable[Any], skeleton: Skeleton) -> Expression:
-        """Return the texts of values that the schema names."""
+        """Return the expression of the values of ``enum`` or ``const``."""
         different = {key(value): value for value in reversed(list(values))}
         return values_expression(
             list(different.values())[::-1],
@@ -221,13 +220,13 @@ class OneForm:
         return chosen_members(members, [], limits, layout, skeleton.depth, extra_rules)
 
     def _other_names(self, part: RulePart, declared: Mapping[str, int]) -> Leaf:
-        """Return the undeclared names of a sort, without those that an equal object may declare."""
+        """Return the undeclared names of a part, without names that objects of the equality class declare."""
         names = self._skeletons[part.name].expression
         assert isinstance(names, Leaf)
         return Leaf(names.dfa - Dfa.from_choices([write(name).decode() for name in declared])) if declared else names
 
     def _order(self, skeleton: Skeleton) -> dict[str, int]:
-        """Order the names that an object and those of its equality class declare."""
+        """Number the names that the objects of an equality class declare."""
         alike = next(
             alike for alike in self._classes.values() if any(self._skeletons[rule] is skeleton for rule in alike)
         )
@@ -243,7 +242,7 @@ class OneForm:
     def _inlined(
         self, expression: Expression, extra_rules: Mapping[str, Expression], around: tuple[str, ...]
     ) -> Expression:
-        """Return an expression with what it calls written out."""
+        """Return an expression with its calls inlined."""
         expression = self._uncounted(expression)
         bodies = {
             rule: self._inlined(extra_rules[rule], extra_rules, around)
@@ -254,7 +253,7 @@ class OneForm:
         return with_rules(bodies, expression)
 
     def _uncounted(self, expression: Expression) -> Expression:
-        """Write a list that a register would count by copies."""
+        """Rewrite a list that a register counts as a repetition."""
         if not isinstance(expression, CountedList):
             return expression
         opening, item, separator, closing = (
@@ -271,7 +270,7 @@ class OneForm:
         return some if minimum else Alternation((Concatenation((opening, closing)), some))
 
     def _rules_in(self, rule: str) -> frozenset[str]:
-        """Return the rules of all that may stand in a value of a rule."""
+        """Return the rules that are reachable from a rule."""
         if rule not in self._inner:
             found, waiting = set[str](), [rule]
             while waiting:
@@ -282,7 +281,7 @@ class OneForm:
         return self._inner[rule]
 
     def _check_named(self, rule: str) -> None:
-        """Refuse objects that the schema names, with several members, where others may be equal to them."""
+        """Refuse objects of several members in ``enum`` and ``const`` beside others in the equality class."""
         alike = [self._skeletons[other] for other in self._classes[rule]]
         values = [value for other in alike if isinstance(other.content, Values) for value in other.content.values]
         sources = sum(
@@ -293,14 +292,14 @@ class OneForm:
         )
         if sources > 1 and any(map(_has_members, values)):
             raise SchemaError(
-                "uniqueItems is not supported where enum or const names objects beside other ones",
+                "uniqueItems is not supported where enum or const lists objects beside other arrays or objects",
                 self._skeletons[rule].pointer,
                 hint=_HINT,
             )
 
 
 def _one_by_one(atom: Atom) -> list[Atom]:
-    """Return an atom as atoms of one text each, where they are few."""
+    """Split an atom of few texts into atoms of one text each."""
     if atom.size is None or atom.size > _LISTED:
         return [atom]
     texts = examples(atom.texts, atom.size)
@@ -308,7 +307,7 @@ def _one_by_one(atom: Atom) -> list[Atom]:
 
 
 def _most_of(number: int) -> int:
-    """Count the items that may stand in one array in any order, with a state for each set of them."""
+    """Return the most different items of an array, so that the sets of them stay below the limit of states."""
     states = sets = 1
     for most in range(number):
         sets = sets * (number - most) // (most + 1)
@@ -319,9 +318,9 @@ def _most_of(number: int) -> int:
 
 
 def _equality_classes(skeletons: Skeletons, items: list[str]) -> dict[str, tuple[str, ...]]:
-    """Divide rules into equality classes: of what may be equal in items that are equal."""
-    # Items may be equal to each other. What is in two values may be equal if it stands in the same place, or in arrays
-    # anywhere; names that are not declared are as one place.
+    """Divide rules into equality classes: the values of rules in one class may be equal."""
+    # The items may be equal to each other. Parts of two equal values may be equal if they are members of one name, or
+    # items at any index; all undeclared names count as one name.
     found: dict[str, tuple[str, ...]] = {}
     waiting = [items]
     while waiting:
@@ -351,7 +350,7 @@ def _is_group(skeleton: Skeleton, kind: Any) -> bool:
 
 
 def _has_members(value: Any) -> bool:
-    """Tell whether a value is an object of several members, or has one in it."""
+    """Return whether a value is or contains an object of several members."""
     if isinstance(value, dict):
         return len(value) > 1 or any(map(_has_members, value.values()))
     return isinstance(value, list) and any(map(_has_members, value))
@@ -359,12 +358,12 @@ def _has_members(value: Any) -> bool:
 
 @cache
 def _short_numbers() -> Dfa:
-    """Return the short numbers that stand for all in arrays and objects that must differ."""
+    """Return the automaton of short numbers, to which numbers without limits are restricted inside unique items."""
     return Dfa.from_regex(r"-?[0-9]{1,20}(\.[0-9]{1,10})?")
 
 
 def _plain_number(value: Any, pointer: str) -> bytes:
-    """Return a number without an exponent and without zeros at its end.
+    """Write a number without an exponent and without trailing zeros.
 
     >>> from decimal import Decimal
     >>> _plain_number(Decimal("1.50"), ""), _plain_number(Decimal("-1E-7"), ""), _plain_number(Decimal("-0.0"), "")

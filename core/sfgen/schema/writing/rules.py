@@ -1,6 +1,6 @@
-"""From the root of a schema to the skeletons of its rules, one for each value that differs from all others.
+"""Find the skeletons of a schema's rules, beginning at the root: one for each different value and depth.
 
-The parts of objects and arrays wait in a queue, so that depth costs no stack.
+The parts of objects and arrays wait in a queue, so that deep schemas need no recursion.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_PARTS = 100_000
 """The most properties and items, over all rules."""
 
 MOST_LISTED = 64
-"""The most undeclared names of one sort that are told one by one where some member is wanted."""
+"""The most undeclared names of one sort that are listed as properties of an object with wanted members."""
 
 _LONGEST_TITLE = 40  # characters
 
@@ -78,19 +78,18 @@ class RuleFinder:
         self._parts = 0
         self._other_names = _OtherNames(self._branches, self.groups, options.banned)
         self.are_names_clean = True
-        """Whether no name that is not declared has a banned word."""
+        """Whether all undeclared names are free of banned words."""
         self.skeletons: Skeletons = {}
         self.inferred: dict[str, str] = {}
-        """The types that were inferred, by the pointers of schemas that tell them."""
+        """The inferred types, by the pointers of the schemas that they are inferred from."""
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """The keywords that could not be negated, by pointers."""
-        # Some valid values are not written for that reason.
+        """The keywords that could not be negated, by pointers; some valid values are not written because of them."""
         return self._branches.left_out
 
     def all(self, root: Conjunction, name: str) -> str:
-        """Find the rules of a value and of all in it."""
+        """Find the rules of a value and of all values in it; return the name of its rule."""
         start = self._value(root, name, 0, None)
         while self._waiting:
             rule, group, hint, around = self._waiting.popleft()
@@ -150,13 +149,13 @@ class RuleFinder:
         return rule
 
     def _of_inferred_type(self, groups: tuple[Group, ...], plain: Plain) -> tuple[Group, ...]:
-        """Return the groups of the type that a branch is about, where it says none."""
+        """Restrict the groups of a branch to its inferred type, if there is one."""
         if not self._options.infer_types:
             return groups
-        told = inferred_type(plain, lambda pointer: pointer in self._hidden, self._document.draft)
-        if told is None:
+        inferred = inferred_type(plain, lambda pointer: pointer in self._hidden, self._document.draft)
+        if inferred is None:
             return groups
-        kind, pointer = told
+        kind, pointer = inferred
         self.inferred.setdefault(pointer, kind)
         return tuple(group for group in groups if group.type == kind)
 
@@ -165,7 +164,7 @@ class RuleFinder:
         return hidden_pointers(self._document)
 
     def _has_banned(self, value: Any) -> bool:
-        """Tell whether a string or a name in a value has a banned word."""
+        """Return whether a string or a name in a value has a banned word."""
         banned = self._options.banned
         if banned is None:
             return False
@@ -177,7 +176,7 @@ class RuleFinder:
     def _content(
         self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around
     ) -> str:
-        """Return the rule of values of one sort."""
+        """Return the rule of a group or of listed values."""
         is_nested = isinstance(content, Values) or content.type in ("array", "object")
         key = (content, depth if is_nested else 0)
         rule = self._by_content.get(key)
@@ -209,7 +208,7 @@ class RuleFinder:
             raise SchemaTooLarge(
                 f"it passes the limit of {MAX_PARTS:,} properties and items, all references followed",
                 skeleton.pointer,
-                hint="Leave some of them out.",
+                hint="Remove some of them.",
             )
 
     def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[RulePart]:
@@ -240,8 +239,8 @@ class RuleFinder:
         return parts
 
     def _few_others(self, declared: tuple[str, ...], limits: ObjectLimits) -> Iterator[Property]:
-        """Yield the undeclared properties of sorts of which there are few; those of patterns as declared ones."""
-        # Texts could use up their names before a wanted member is there: so each of them is told by itself.
+        """Yield the undeclared properties of sorts with few names; those of patterns count as declared."""
+        # A text could use up all names of such a sort before it has a wanted member, so each name is a property.
         known = set(declared)
         for others in limits.others:
             for _, wanted in _choices(enumerate(limits.wanted)):
@@ -257,7 +256,7 @@ class RuleFinder:
     def _wanted_properties(
         self, properties: Iterable[Property], limits: ObjectLimits, depth: int, around: _Around
     ) -> Iterator[RulePart]:
-        """Yield the properties with names that are wanted members, too."""
+        """Yield a part for each way in which a named property can be a wanted member."""
         for one in properties:
             for hits, wanted in _choices(
                 (number, each)
@@ -270,7 +269,7 @@ class RuleFinder:
                     yield RulePart(one.name, rule, False, hits=hits)
 
     def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
-        """Return the rule of a property's value; one without a text if its name is refused or banned."""
+        """Return the rule of a property's value; a rule without a text if its name is refused or banned."""
         if not self._satisfaction.of(one.name, names):
             why = f"the name {one.name!r} does not satisfy propertyNames", names[0].pointer
             return self._new("forbidden name", Skeleton(Union(), depth, why[1], why_empty=why))
@@ -294,7 +293,7 @@ class RuleFinder:
         return parts
 
     def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[RulePart]:
-        """Return the items of an array some of whose items must be something."""
+        """Return the parts of an array with ``contains``: an item for each set of them that it satisfies."""
         pointer = around[0][0].pointer if around is not None and around[0] else ""
         places = [(f"[{index}]", item, f"{hint} {index}") for index, item in enumerate(limits.prefix)]
         if limits.rest is not None:
@@ -306,7 +305,7 @@ class RuleFinder:
         ]
 
     def _name_rule(self, content: Names) -> str:
-        """Return the rule of names that are not declared."""
+        """Return the rule of undeclared names."""
         rule = self._by_content.get((content, 0))
         if rule is None:
             skeleton = Skeleton(content, 0, content.names[0].pointer if content.names else "")
@@ -320,21 +319,21 @@ class RuleFinder:
         return rule
 
     def _new(self, wanted: str, skeleton: Skeleton) -> str:
-        """Keep a skeleton under a name that no other has."""
+        """Store a skeleton under a unique name."""
         name = wanted
         while name in self.skeletons:
             self._names[wanted] = self._names.get(wanted, 1) + 1
             name = f"{wanted} {self._names[wanted]}"
         if len(self.skeletons) >= MAX_RULES:
             raise SchemaTooLarge(
-                f"it needs more than {MAX_RULES:,} rules", skeleton.pointer, hint="Leave some properties out."
+                f"it needs more than {MAX_RULES:,} rules", skeleton.pointer, hint="Remove some properties."
             )
         self.skeletons[name] = skeleton
         return name
 
 
 def _choices(wanted: Iterable[tuple[int, Wanted]]) -> Iterator[tuple[tuple[int, ...], tuple[Wanted, ...]]]:
-    """Yield the sets of wanted members that one member may be: their numbers, and what they are."""
+    """Yield all subsets of some wanted members: their numbers, and the members."""
     several = list(wanted)
     for count in range(len(several) + 1):
         for some in combinations(several, count):
@@ -342,7 +341,7 @@ def _choices(wanted: Iterable[tuple[int, Wanted]]) -> Iterator[tuple[tuple[int, 
 
 
 def _names_of(declared: tuple[str, ...], others: Others, names: Conjunction, wanted: tuple[Wanted, ...]) -> Names:
-    """Describe the undeclared names of some properties that are wanted members, too."""
+    """Describe the undeclared names that also fit some wanted members."""
     return Names(
         tuple(dict.fromkeys((*declared, *(name for each in wanted for name in each.declared)))),
         tuple(dict.fromkeys((*others.found, *(pattern for each in wanted for pattern in each.found)))),
@@ -360,14 +359,14 @@ def _own_name(conjunction: Conjunction) -> str:
 
 
 def _title(conjunction: Conjunction) -> str:
-    """Return the title of the only schema, if it is short."""
+    """Return the title of a conjunction of one schema, if it is short."""
     schema = conjunction[0].schema if len(conjunction) == 1 else None
     title = schema.get("title", "") if isinstance(schema, dict) else ""
     return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
 
 
 def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradiction:
-    """Tell why no value of the enums and constants of a branch is left."""
+    """Explain why the enums and constants of a branch leave no value."""
     words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
     word, pointer = words[0]
     if not has_values:
@@ -385,25 +384,25 @@ def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradi
 
 
 def _nearest(around: _Around) -> str:
-    """Find the nearest schema around a value that says something."""
+    """Return the pointer of the nearest schema around a value that is not empty."""
     while around is not None and not around[0]:
         around = around[1]
     return "" if around is None else around[0][0].pointer
 
 
 def _check_ends(conjunction: Conjunction, around: _Around) -> None:
-    """Refuse a value that may have itself in it, where each depth has rules of its own."""
+    """Refuse a recursive value, since with ``indent`` each depth has its own rules."""
     outer = around
     while outer is not None:
         if outer[0] == conjunction:
             if conjunction == ANYTHING:
                 raise SchemaError(
-                    "indent needs a schema that says what each value is: where anything may stand, depth has no end",
+                    "indent needs a schema of limited depth: any value is allowed",
                     _nearest(around),
                     hint=ParameterText("Leave indent out, or declare the properties and items.", "indent"),
                 )
             raise SchemaError(
-                "indent needs a schema without recursion: this one may stand in itself, to any depth",
+                "indent needs a schema of limited depth: this one is recursive",
                 conjunction[0].pointer,
                 hint=ParameterText("Leave indent out.", "indent"),
             )
@@ -419,7 +418,7 @@ class _OtherNames:
         self._banned = banned
 
     def of(self, content: Names) -> tuple[Leaf, bool]:
-        """Build the leaf of some names in their written forms; tell whether none has a banned word."""
+        """Build the leaf of some names in their written forms; return also whether none has a banned word."""
         limits = StringLimits(
             patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )
@@ -429,7 +428,7 @@ class _OtherNames:
         return leaf, is_clean(limits)
 
     def _allowed(self, names: Conjunction) -> Dfa:
-        """Return the written forms of the strings that satisfy a conjunction."""
+        """Build the automaton of the written strings that satisfy a conjunction."""
         return reduce(or_, (self._of_branch(plain) for plain in self._branches.union(names)), no_text())
 
     def _of_branch(self, plain: Plain) -> Dfa:
@@ -445,5 +444,5 @@ class _OtherNames:
         return found & written(Dfa.from_choices(texts)) if texts else no_text()
 
     def _leaf(self, limits: StringLimits) -> Leaf:
-        leaf = one_form(limits)  # texts must differ, so that nothing else is counted beside them
+        leaf = one_form(limits)  # a register compares the names, so their length cannot be counted by another one
         return Leaf(no_text()) if leaf is None else leaf

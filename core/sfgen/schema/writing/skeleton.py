@@ -1,9 +1,9 @@
-"""The skeletons of rules: what a schema's rules have in them, before they are written as expressions.
+"""The skeletons of rules: their content and parts, before they are written as expressions.
 
-Rules without a text are left out where they can be, and explained where they cannot. A rule has a text if a union has a
-part with one, and anything else has one in each part that it needs, and as many parts as it must have at least. The
-least solution is found by a worklist: what needs itself, as an object with a required property of its own kind, has
-none. Rules that say the same become one, by partition refinement from the parts up, as automata are minimised.
+Rules without a text are removed if they are optional; else an error explains why there is no text. A union has a text
+if one of its parts has one. Any other rule has a text if each required part has one, and if enough parts have one. A
+worklist finds the least fixed point: a rule that requires itself, such as an object with a required property of its own
+kind, has no text. Equal rules are merged by partition refinement from the parts up, as in the minimisation of automata.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
 
 MOST_ROUNDS = 30
-"""How deep equal rules may lie in each other to be found."""
+"""The most rounds of merging equal rules; a round merges one level of nesting."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Values that a schema names one by one."""
+    """The values of ``enum`` and ``const``."""
 
     values: tuple[Any, ...] = field(compare=False)  # the values, as the schema has them
-    text: str  # what equal ones have in common
+    text: str  # their ``repr``, by which lists of values are compared
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Values:
@@ -45,42 +45,42 @@ class Union:
 class Names:
     """Property names that are not declared."""
 
-    declared: tuple[str, ...]  # the names that they are not
-    found: tuple[str, ...] = ()  # patterns that are found in them
-    not_found: tuple[str, ...] = ()  # patterns that are not
-    names: Conjunction = ()  # what they are besides, as strings
+    declared: tuple[str, ...]  # the declared names, which are excluded
+    found: tuple[str, ...] = ()  # patterns that match them
+    not_found: tuple[str, ...] = ()  # patterns that do not match them
+    names: Conjunction = ()  # further schemas of the names, as strings
 
 
 Content: TypeAlias = Group | Values | Union | Names
-"""What the texts of a rule are."""
+"""The kinds of content of a rule."""
 
 
 class RulePart(NamedTuple):
-    """A member, an item or a branch in a rule."""
+    """A part of a rule: a member, an item or a branch of a union."""
 
-    # What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
-    # the patterns in slashes, empty for a branch of a union.
+    # The role of the part: the name of a property, ``[0]`` or ``[]`` for items, ``*`` or the patterns in slashes for
+    # undeclared properties, empty for a branch of a union.
     label: str
-    rule: str
-    is_needed: bool  # whether no text of the rule is without it
-    name: str = ""  # the rule of the names, for properties with other names
-    hits: tuple[int, ...] = ()  # which wanted members of the object it is
+    rule: str  # the rule of the value
+    is_needed: bool  # whether every text of the rule has this part
+    name: str = ""  # the rule of the names, for undeclared properties
+    hits: tuple[int, ...] = ()  # the numbers of the wanted members of the object that it is
 
 
 @dataclass(eq=False)
 class Skeleton:
-    """A rule that is not written as an expression yet."""
+    """A rule before it is written as an expression."""
 
     content: Content
-    depth: int  # at which its texts begin
-    pointer: str  # where in the schema it comes from
+    depth: int  # the depth of its texts in the document
+    pointer: str  # the pointer of its schema
     parts: list[RulePart] = field(default_factory=list)
-    expression: Expression | None = None  # the texts, where nothing is called
-    why_empty: tuple[str, str] | None = None  # why it has no text, if it is known at once: the reason and where it lies
+    expression: Expression | None = None  # the texts of a rule that calls no others
+    why_empty: tuple[str, str] | None = None  # a reason why it has no text, whatever its parts are, and its pointer
 
     @property
     def is_union(self) -> bool:
-        """Whether one of its parts is enough."""
+        """Whether a text needs only one of the parts."""
         return isinstance(self.content, Union)
 
 
@@ -92,10 +92,10 @@ Skeletons: TypeAlias = dict[str, Skeleton]
 
 
 def with_texts(skeletons: Mapping[str, Skeleton]) -> set[str]:
-    """Name the rules that have a text."""
+    """Find the rules that have a text."""
     callers: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
-    counted = set[str]()  # rules that need a number of parts, whichever
+    counted = set[str]()  # rules that need a number of parts, whichever these are
     ready: list[str] = []
     for name, skeleton in skeletons.items():
         needed = {part.rule for part in skeleton.parts if part.is_needed or skeleton.is_union}
@@ -132,7 +132,7 @@ def with_texts(skeletons: Mapping[str, Skeleton]) -> set[str]:
 
 
 def _lacking(skeleton: Skeleton) -> int:
-    """Count the parts that an object lacks besides those it needs, or the sorts of items of an array."""
+    """Count the optional parts that an object needs for ``minProperties``, or the ``contains`` of an array."""
     limits = getattr(skeleton.content, "limits", None)
     if isinstance(limits, ArrayLimits):
         return len(limits.contains)
@@ -142,13 +142,13 @@ def _lacking(skeleton: Skeleton) -> int:
 
 
 def _wanted(skeleton: Skeleton) -> range:
-    """Number the members that an object must have by what they are."""
+    """Return the numbers of an object's wanted members."""
     limits = getattr(skeleton.content, "limits", None)
     return range(len(limits.wanted) if isinstance(limits, ObjectLimits) else 0)
 
 
 def _has_enough(skeleton: Skeleton, found: Collection[str]) -> bool:
-    """Tell whether the parts that have texts are all that are needed, and as many as there must be."""
+    """Return whether all required parts, and enough others, are among the rules with a text."""
     limits = getattr(skeleton.content, "limits", None)
     if isinstance(limits, ArrayLimits):
         return _has_items(skeleton, limits, found)
@@ -163,7 +163,7 @@ def _has_enough(skeleton: Skeleton, found: Collection[str]) -> bool:
 
 
 def _has_items(skeleton: Skeleton, limits: ArrayLimits, found: Collection[str]) -> bool:
-    """Tell whether an array can have enough items, and one of each sort that it must contain."""
+    """Return whether an array can have enough items, and an item for each ``contains``."""
     labels = [part.label.partition(" contains ")[::2] for part in skeleton.parts if part.rule in found]
     places = {place for place, _ in labels}
     order = [f"[{index}]" for index in range(len(limits.prefix))]
@@ -177,7 +177,7 @@ def _has_items(skeleton: Skeleton, limits: ArrayLimits, found: Collection[str]) 
 
 
 def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
-    """Remove the parts without a text from rules that have one."""
+    """Remove rules and parts without a text; return notes about the properties among them."""
     notes = []
     for name in [name for name in skeletons if name in full]:
         kept = []
@@ -197,19 +197,19 @@ def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
 
 
 def no_text(skeletons: Skeletons, start: str, full: Collection[str]) -> SchemaError:
-    """Make the error of a schema that has no text."""
+    """Make the error of a schema without a text."""
     reason, pointer = _why(skeletons, start, full)
     return SchemaError(
         reason or "nothing satisfies false",
         pointer,
-        hint="Nothing can be written by this schema: change what contradicts itself."
+        hint="No text satisfies this schema: change one of the keywords that contradict each other."
         if reason
-        else "Nothing can be written by this schema: change false, or do not require it.",
+        else "No text satisfies this schema: change false, or do not require it.",
     )
 
 
 def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, str]:
-    """Find the first reason why a rule has no text, and its place; ``false`` needs no words."""
+    """Find the first reason why a rule has no text, and its pointer; the reason is empty for ``false``."""
     passed = []
     while name not in passed:
         passed.append(name)
@@ -220,12 +220,12 @@ def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, s
         if not parts and _lacking(skeleton):
             if isinstance(getattr(skeleton.content, "limits", None), ArrayLimits):
                 return "no item satisfies contains", skeleton.pointer
-            return "minProperties is above the number of properties that there may be", skeleton.pointer
+            return "minProperties is above the number of properties that are allowed", skeleton.pointer
         if not parts and _wanted(skeleton):
-            return "no property is what not says that one must be", skeleton.pointer
+            return "not requires a property that cannot exist", skeleton.pointer
         if not parts:
             return "", skeleton.pointer
-        # A part that is empty by itself says more than one that leads back.
+        # The reason of a part that is empty by itself is more useful than a cycle.
         name = next((part.rule for part in parts if skeletons[part.rule].why_empty is not None), parts[0].rule)
     circle = passed[passed.index(name) :]
     labels = [
@@ -235,14 +235,14 @@ def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, s
         if part.rule == following and part.label
     ]
     what = "/".join(dict.fromkeys(labels))
-    return f"required {what!r} needs another one of its own kind within it, without end", skeletons[name].pointer
+    return f"required {what!r} must contain another one of its own kind, without end", skeletons[name].pointer
 
 
-# ---- rules that say the same -----------------------------------------------------------------------------------------
+# ---- equal rules -----------------------------------------------------------------------------------------------------
 
 
 def shared(skeletons: Skeletons, start: str) -> str:
-    """Merge the rules that say the same, under the first's name."""
+    """Merge equal rules under the name of the first; return the name of the start."""
     for _ in range(MOST_ROUNDS):
         first: dict[Hashable, str] = {}
         renamed: dict[str, str] = {}
@@ -262,12 +262,12 @@ def shared(skeletons: Skeletons, start: str) -> str:
 
 
 def _signature(skeleton: Skeleton) -> Hashable:
-    """Return what a rule says, the names of its parts included."""
+    """Return a key that equal rules share: the content, the depth and the parts."""
     return (_without_places(skeleton.content), skeleton.depth, tuple(skeleton.parts))
 
 
 def _without_places(content: Content) -> Hashable:
-    """Return what a rule says by itself, wherever in the schema its parts stand."""
+    """Return a rule's own content, without the subschemas of its parts."""
     limits = getattr(content, "limits", content)
     if isinstance(limits, ArrayLimits):
         counts = tuple((one.minimum, one.maximum) for one in limits.contains)

@@ -1,7 +1,7 @@
-"""The expressions that the texts of arrays and objects are written by.
+"""Expressions of the texts of arrays and objects.
 
-Plain arrays are sequences. Arrays some of whose items must be something (``contains``), or whose items must differ
-(``uniqueItems``), are state machines that count. Objects have their members in the schema's order, or in any.
+Plain arrays are sequences. Arrays with ``contains`` or ``uniqueItems`` are state machines that count. Objects have
+their members in the order of the schema, or in any order.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from sfgen.schema.writing.layout import BLANK, MAX_COPIES, ExtraRules, Layout, b
 from sfgen.schema.writing.skeleton import RulePart
 
 MOST_COPIES = 16
-"""Counts above this are counted by a register."""
+"""The highest count that is written as copies; above it a register counts."""
 
-_NESTED = 16  # optional items that stand in one expression
+_NESTED = 16  # optional items that are nested in one expression
 
 MAX_CONTAINS = 4
-"""The most ``contains`` that hold of one array."""
+"""The most ``contains`` that apply to one array."""
 
 MAX_ATOMS = 50
-"""The most parts into which what items may be is divided where they must differ."""
+"""The most atoms into which unique items are divided."""
 
 MOST_OPEN = 2_000
-"""The most properties of one object that may be left out, or stand in any order."""
+"""The most properties of one object that are optional, or in any order."""
 
 Hits = tuple[bool, ...]
-"""Which of the ``contains`` an item satisfies."""
+"""For each ``contains``, whether an item satisfies it."""
 
 _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""The items; how many of them satisfy each ``contains``; how many were read of each atom that has an end."""
+"""The number of items; for each ``contains`` the number that satisfy it; for each finite atom its number of items."""
 
 
 def array_expression(
@@ -68,7 +68,7 @@ def array_expression(
     """Build the expression of an array's texts."""
     known: list[str] = []
     for name in prefix:
-        if name is None:  # nothing behind an item that cannot be written can be written
+        if name is None:  # no text has this item, so none has the items after it
             rest = None
             break
         known.append(name)
@@ -99,7 +99,7 @@ class _Writer:
         self.closing = Literal(layout.closing(b"]", depth))
 
     def whole(self) -> Expression:
-        """Return all of the array."""
+        """Return the expression of the whole array."""
         branches: list[Expression] = []
         if self.maximum is None or self.maximum > 0:
             if self.prefix:
@@ -116,7 +116,7 @@ class _Writer:
         return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
     def _behind_first(self) -> Expression:
-        """Return what may stand behind the first of the items that are described one by one."""
+        """Return the expression after the first item of the prefix."""
         expression = self._others(len(self.prefix))
         nested = 0
         for index in reversed(range(1, len(self.prefix))):
@@ -128,7 +128,7 @@ class _Writer:
         return expression
 
     def _others(self, count: int) -> Expression:
-        """Return what may stand behind ``count`` items that are all described one by one, or all alike."""
+        """Return the expression after ``count`` items, if only items of ``rest`` may follow."""
         if self.rest is None or self.maximum == count:
             return self.closing if count >= self.minimum else NOTHING
         if not self._is_counted(count):
@@ -142,22 +142,24 @@ class _Writer:
         return Alternation((self.closing, counted)) if count >= self.minimum else counted
 
     def _is_counted(self, count: int) -> bool:
-        """Tell whether the items behind some are too many to be copied."""
+        """Return whether the items after ``count`` others are too many for copies."""
         return max(self.minimum, self.maximum or 0) - count > MOST_COPIES
 
     def _counted(self, opening: bytes, item: Call, count: int) -> CountedList:
-        """Write one item or more behind ``count`` others."""
+        """Return the counted list of one or more items after ``count`` others."""
         maximum = None if self.maximum is None else self.maximum - count
         return CountedList(opening, item, self.comma_bytes, self.closing.data, max(1, self.minimum - count), maximum)
 
 
-# ---- arrays with contains, or with different items -------------------------------------------------------------------
+# ---- arrays with contains or uniqueItems -----------------------------------------------------------------------------
 
 
 def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
-    """List what an item may be, by the ``contains`` that it satisfies."""
+    """List the conjunctions of an item, one for each set of ``contains`` that it satisfies."""
     if len(contains) > MAX_CONTAINS:
-        raise SchemaTooLarge(f"more than {MAX_CONTAINS} contains hold at once", pointer, hint="Ask for fewer.")
+        raise SchemaTooLarge(
+            f"more than {MAX_CONTAINS} contains apply to one array", pointer, hint="Remove some of them."
+        )
     found = []
     for hits in product((False, True), repeat=len(contains)):
         value = item
@@ -168,24 +170,21 @@ def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) 
 
 
 def label_of(place: str, hits: Hits) -> str:
-    """Label a choice by its position and what it satisfies."""
+    """Label a choice by its position and the ``contains`` that it satisfies."""
     numbers = [str(number) for number, is_hit in enumerate(hits) if is_hit]
     return f"{place} contains {','.join(numbers)}" if numbers else place
 
 
 class Atom(NamedTuple):
-    """Items that are read by the same rules: an indivisible part."""
+    """A set of unique items that belong to the same rules."""
 
-    # The rules of the items divide all items into such parts.
-
-    texts: Dfa  # the items, in one form each
+    texts: Dfa  # the items in canonical form
     rules: frozenset[str]
-    size: int | None  # how many there are; ``None``: endlessly many
+    size: int | None  # the number of items; ``None``: infinitely many
 
 
 def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
-    """Divide the languages of some rules into their atoms."""
-    # These are the smallest parts that no rule divides.
+    """Divide the languages of some rules into atoms, each of which a rule contains as a whole or not at all."""
     found: list[tuple[Dfa, frozenset[str]]] = []
     for rule, texts in automata.items():
         divided, rest = list[tuple[Dfa, frozenset[str]]](), texts
@@ -195,7 +194,9 @@ def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
         found = [(part, rules) for part, rules in [*divided, (rest, frozenset({rule}))] if not part.is_empty]
         if len(found) > MAX_ATOMS:
             raise SchemaTooLarge(
-                f"what the items may be has more than {MAX_ATOMS} parts that may overlap", pointer, hint="Use fewer."
+                f"the schemas of unique items overlap in more than {MAX_ATOMS} ways",
+                pointer,
+                hint="Use fewer of them, or schemas of different types.",
             )
     return [Atom(part, rules, completions(part).get(0)) for part, rules in found]
 
@@ -220,7 +221,7 @@ def chosen_items(
     ends = [atom.size is not None and (maximum is None or atom.size < maximum) for atom in different]
 
     def items(rule: str, read: tuple[int, ...]) -> Iterable[tuple[Call, tuple[int, ...]]]:
-        """Return the ways to read an item of a rule, and how many texts of each atom that has an end are read then."""
+        """Yield the calls for an item of a rule, each with the new counts of the finite atoms."""
         if not different:
             yield Call(rule), read
         for number, atom in enumerate(different):
@@ -253,7 +254,7 @@ def chosen_items(
 
 
 def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
-    """Return the most items that are written: of different ones that could run out, no more than are counted."""
+    """Return the most items of an array; unique items that could run out are limited to a countable number."""
     if not different:
         return limits.maximum
     maximum = limits.maximum
@@ -261,7 +262,7 @@ def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
     if len(counts) == len(different):
         maximum = sum(counts) if maximum is None else min(maximum, sum(counts))
     if limits.minimum > MAX_COPIES and (maximum is None or maximum > MAX_COPIES):
-        raise SchemaTooLarge(f"minItems {limits.minimum} is above the {MAX_COPIES:,} items that may differ")
+        raise SchemaTooLarge(f"minItems {limits.minimum} is above the limit of {MAX_COPIES:,} unique items")
     if maximum is None and max(counts, default=0) <= MAX_COPIES:
         return None
     return MAX_COPIES if maximum is None else min(maximum, MAX_COPIES)
@@ -273,7 +274,7 @@ def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
 class WrittenProperty(NamedTuple):
     """A property with its name as JSON."""
 
-    name: bytes  # its name, written
+    name: bytes  # the name as JSON, with quotes
     rule: str
     is_needed: bool
 
@@ -304,7 +305,7 @@ def object_of(
     extra_rules: ExtraRules,
     most: int | None = None,
 ) -> Expression:
-    """Build the expression of an object from its members in their order, and what others there may be."""
+    """Build the expression of an object from its members in order, and the expression of other members."""
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"{", depth)), Literal(layout.closing(b"}", depth))
     needed = sum(member.is_needed for member in members)
@@ -316,7 +317,7 @@ def object_of(
             return Literal(b"{}")
         if layout.indent is None or needed:
             return joined(opening, Series(tuple(members), comma, more), closing)
-    # Where lines are indented, an object without members has no line break in it.
+    # With indented lines, an object without members has no line break.
     can_be_empty = minimum == needed == 0
     if can_be_empty and maximum == 0:
         return Literal(b"{}")
@@ -326,28 +327,28 @@ def object_of(
 
 
 def _check_count(count: int, what: str) -> None:
-    """See to it that an automaton can be made in about a second: what is open makes its size the square of this."""
+    """Refuse too many optional properties: the automaton grows with their square, and this limit takes a second."""
     if count > MOST_OPEN:
         raise SchemaTooLarge(
             f"it has {count:,} properties that {what}, above the limit of {MOST_OPEN:,}",
-            hint="Require some of them, or leave some out.",
+            hint="Require some of them, or remove some.",
         )
 
 
 class ChosenMember(NamedTuple):
-    """A member with a known name, by the wanted members that it may be: expressions, each with their bits."""
+    """A member with a known name; each way is an expression, and the wanted members that it is as bits."""
 
     ways: tuple[tuple[Expression, int], ...]
     is_needed: bool
 
 
 def bits(hits: Iterable[int]) -> int:
-    """Return numbers as bits of one."""
+    """Return the integer whose bits are at these numbers."""
     return sum(1 << number for number in hits)
 
 
 def wanted_members(parts: Sequence[RulePart], layout: Layout) -> list[ChosenMember]:
-    """Gather the parts with known names, each with the ways in which it is a wanted member."""
+    """Group the parts with known names by name, each with the ways in which it is a wanted member."""
     ways: dict[str, list[tuple[Expression, int]]] = {part.label: [] for part in parts if not part.name}
     for part in parts:
         if not part.name:
@@ -357,7 +358,7 @@ def wanted_members(parts: Sequence[RulePart], layout: Layout) -> list[ChosenMemb
 
 
 MOST_IN_ANY_ORDER = 6
-"""The most known names whose order is left open where members are wanted: each set of them is a state."""
+"""The most known names in any order in an object with wanted members: each set of names is a state."""
 
 
 def chosen_members(
@@ -370,7 +371,7 @@ def chosen_members(
     *,
     in_any_order: bool = False,
 ) -> Expression:
-    """Build the expression of an object of some members, with all that are wanted among them."""
+    """Build the expression of an object from some members, so that each wanted member is among them."""
     _check_count(len(members), "may be wanted members")
     comma, closing = layout.comma(depth), Literal(layout.closing(b"}", depth))
     minimum, maximum = limits.minimum, limits.maximum
@@ -379,7 +380,7 @@ def chosen_members(
     needed = sum(member.is_needed << number for number, member in enumerate(members))
 
     def branches(state: tuple[int, int, int]) -> Iterable[tuple[Expression, tuple[int, int, int] | None]]:
-        passed, count, seen = state  # the names that cannot follow, the members, and the wanted ones among them
+        passed, count, seen = state  # the names that cannot follow, the count of members, the wanted ones among them
         may_end = needed & ~passed == 0
         if may_end and count >= minimum and seen == (1 << len(limits.wanted)) - 1:
             yield closing, None
@@ -411,9 +412,9 @@ def object_with_wanted(
     extra_rules: ExtraRules,
     in_any_order: bool,
 ) -> Expression:
-    """Build the expression of an object that must have members which are told by what they are."""
-    # Of names that end there are always some left for the wanted members, as there are no more members than that.
-    # ``sizes``: the texts of the rules of names; ``None``: endlessly many.
+    """Build the expression of an object with wanted members."""
+    # ``sizes``: the number of texts of each rule of names; ``None``: infinitely many. The maximum is lowered so that
+    # names of finite rules remain for the wanted members.
     counts = [size for part in parts if part.hits and (size := sizes.get(part.name)) is not None]
     if counts and (limits.maximum is None or limits.maximum > min(counts) - len(limits.wanted) + 1):
         limits = replace(limits, maximum=min(counts) - len(limits.wanted) + 1)
@@ -438,8 +439,8 @@ def object_in_any_order(
     needed = sum(one.is_needed for one in properties)
     if counts[0] > needed > NARROW:
         raise SchemaTooLarge(
-            f"it needs {needed} properties in any order, above {NARROW}, and minProperties asks for more of them",
-            hint="Leave minProperties out, or keep the order of the schema.",
+            f"it requires {needed} properties in any order, above {NARROW}, and minProperties requires even more",
+            hint="Remove minProperties, or keep the order of the schema.",
         )
     if len(properties) > NARROW:
         properties = sorted(properties, key=lambda one: not one.is_needed)

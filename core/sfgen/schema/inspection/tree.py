@@ -1,4 +1,4 @@
-"""A schema shown to people: its rules as a tree, as a graph and as plain data, and texts that it writes."""
+"""The rules of a schema as a tree, as a graph and as plain data, and examples of its texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfgen.automata.label import visible
 from sfgen.grammar.network.completion import shortest_text
 from sfgen.grammar.network.examples import every_text
 from sfgen.grammar.network.read import NetworkReader
-from sfgen.schema.telling.position import is_union
+from sfgen.schema.inspection.position import is_union
 from sfgen.schema.writing.compile import Compiled
 from sfgen.schema.writing.skeleton import RulePart
 
@@ -20,21 +20,21 @@ from sfgen.schema.writing.skeleton import RulePart
 class Branch:
     """A line of the tree."""
 
-    depth: int  # how deep it lies; the whole document is at 0
-    # what it is there: ``$`` for the whole, the name of a property, ``[0]``, ``[]`` for all other items, ``*`` for
-    # properties with other names, ``|`` for a branch of a union
+    depth: int  # the nesting depth; the whole document is at 0
+    # the role in the rule above: ``$`` for the whole, the name of a property, ``[0]``, ``[]`` for all other items,
+    # ``*`` for properties with other names, ``|`` for a branch of a union
     label: str
     rule: str
-    expected: str  # what it is, in words
-    # whether no text of what it is in is without it; ``None`` for the whole and for branches of unions
+    expected: str  # a description of the value in words
+    # whether every text of the rule above has this part; ``None`` for the whole and for branches of unions
     is_needed: bool | None
-    is_known: bool = False
+    is_known: bool = False  # whether an earlier line lists the parts of this rule
 
 
 def tree(compiled: Compiled) -> list[Branch]:
-    """List the rules as a tree, from the whole document on.
+    """List the rules as a tree, beginning with the whole document.
 
-    A rule with parts is spelled out once.
+    The parts of a rule are listed only where it first occurs.
 
     >>> from sfgen.schema.json_schema import JsonSchema
     >>> for branch in tree(JsonSchema("name, tags str[]").compiled):
@@ -64,7 +64,7 @@ def tree(compiled: Compiled) -> list[Branch]:
 
 def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
     """Build the graph of the rules."""
-    # An edge says what a rule is in another; optional parts have ``?``.
+    # The label of an edge is that of the part; optional parts have ``?``.
     numbers = {compiled.grammar.start: 0}
     edges: list[tuple[int, str, str]] = []
     for rule in (queue := [compiled.grammar.start]):
@@ -87,7 +87,7 @@ def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> G
 
 def to_dict(compiled: Compiled) -> dict[str, Any]:
     """Return the rules as plain data for JSON."""
-    # Of each rule there is what is expected, where in the schema it comes from, and its parts.
+    # Each rule has a description, the pointer of its schema, and its parts.
     return {
         "start": compiled.grammar.start,
         "rules": {
@@ -106,7 +106,7 @@ def to_dict(compiled: Compiled) -> dict[str, Any]:
 
 
 def _reached(compiled: Compiled) -> list[str]:
-    """List the rules that the start leads to, in order of discovery."""
+    """List the rules that are reachable from the start, in order of discovery."""
     found = {compiled.grammar.start: None}
     for rule in (queue := [compiled.grammar.start]):
         for part in compiled.parts[rule]:
@@ -121,10 +121,10 @@ def _on_edge(part: RulePart) -> str:
 
 
 def examples(reader: NetworkReader, compiled: Compiled, count: int) -> list[str]:
-    """List different texts that a schema writes.
+    """List different texts of a schema.
 
-    The shortest comes first, then for each member and branch a shortest text that has it in it. A higher ``count``
-    gives the same texts and others after them. Texts in which something is repeated that must differ are left out.
+    The shortest comes first, then for each member and branch a shortest text that contains it. A higher ``count``
+    gives the same texts and others after them. Texts that repeat values which must differ are left out.
 
     >>> from sfgen import JsonSchema
     >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})

@@ -1,6 +1,6 @@
-"""Whether a document is valid by a schema, and where and why it is not: the word of the package jsonschema.
+"""Validate documents with the package jsonschema.
 
-Its errors are made into sentences: what was expected of a value, and what was found.
+Its errors are rewritten as sentences: the expected value, and the value that was found.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from sfgen.errors import SchemaError
+from sfgen.schema.inspection.exact_validator import one_run, validator_of
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.strict_json import (
     JsonLimitError,
@@ -22,27 +23,26 @@ from sfgen.schema.reading.strict_json import (
     positions,
 )
 from sfgen.schema.reading.words import TYPE_WORDS, alternatives, shown, type_of
-from sfgen.schema.telling.exact_validator import one_run, validator_of
 from sfgen.substring.document import SUBSTRING_OF
 
 _TOO_DEEP = "is nested too deep to be checked by this schema"
 _NOT_ALLOWED = "is not allowed here"
-_MOST_BRANCHES = 3  # of anyOf and oneOf that a sentence tells of
-_MOST_NAMES = 8  # of properties that a sentence lists
+_MOST_BRANCHES = 3  # of anyOf and oneOf in one sentence
+_MOST_NAMES = 8  # of properties in one sentence
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a document that its schema does not allow.
+    """A validation error of a document.
 
     Attributes:
-        path: Where, as a JSON path: ``$.address.street``; empty where the document is not JSON.
-        pointer: Where, as a JSON pointer: ``/address/street``.
-        keyword: The keyword of the schema; empty where the document is not JSON, and where the schema is ``false``.
-        expected: What was expected, in words: ``must be a number, not a string``.
+        path: The value as a JSON path: ``$.address.street``; empty if the document is not JSON.
+        pointer: The value as a JSON pointer: ``/address/street``.
+        keyword: The keyword of the schema; empty if the document is not JSON, or if the schema is ``false``.
+        expected: The expectation in words: ``must be a number, not a string``.
         line: The line of the text, from 1; ``None`` where no text was given.
         column: The column in that line, in code points from 1.
-        details: The line with a caret under the place.
+        details: The line with a caret under the position.
     """
 
     path: str
@@ -55,9 +55,9 @@ class Fault:
 
 
 class Validity:
-    """Tells whether documents are valid by a schema.
+    """Validates documents by a schema.
 
-    Formats are checked; numbers are compared exactly; nothing is fetched.
+    Formats are checked; numbers are compared exactly; no document is fetched.
 
     >>> from sfgen.schema import read_schema
     >>> [fault] = Validity(read_schema("name, age int")).errors('{"name": "Ada", "age": "36"}')
@@ -73,7 +73,7 @@ class Validity:
         return validator_of(self._document)
 
     def is_valid(self, text: str | bytes) -> bool:
-        """Tell whether a text is a valid document."""
+        """Return whether a text is a valid document."""
         try:
             value = parse(text)
         except NotJsonError:
@@ -81,8 +81,7 @@ class Validity:
         return next(self._expected(value), None) is None
 
     def is_too_deep(self, text: str | bytes) -> bool:
-        """Tell whether a text passes a limit of its validators."""
-        # Then its validity cannot be decided.
+        """Return whether a text passes a limit of the validators, so that its validity is undecided."""
         try:
             value = parse(text)
         except JsonLimitError:
@@ -92,7 +91,7 @@ class Validity:
         return any(each.words == _TOO_DEEP for each in self._expected(value))
 
     def errors(self, text: str | bytes) -> list[Fault]:
-        """List what is not valid in a text, in its order."""
+        """List the errors of a text, in the order of the text."""
         try:
             value = parse(text)
         except NotJsonError as error:
@@ -105,11 +104,10 @@ class Validity:
         return sorted((_located(each, where) for each in found), key=lambda fault: (fault.line, fault.column))
 
     def errors_of_value(self, value: Any) -> list[Fault]:
-        """List what is wrong with a value of Python."""
-        # Values are dicts, lists, strings, numbers, bools and ``None``.
+        """List the errors of a Python value: a dict, list, string, number, bool or ``None``."""
         try:
             copy = from_python(value)
-        except SchemaError as error:  # it is about what is not JSON, wherever that is
+        except SchemaError as error:  # a part of the value is not JSON
             return [Fault("", error.pointer or "", "", f"not valid JSON: {error.reason}")]
         return [_fault(each) for each in self._all_expected(copy)]
 
@@ -139,18 +137,18 @@ def _located(each: Expected, where: Positions) -> Fault:
     return Fault(plain.path, plain.pointer, plain.keyword, plain.expected, line, column, details)
 
 
-# ---- what was expected, in sentences ---------------------------------------------------------------------------------
+# ---- errors as sentences ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One thing that is wrong in a document.
+    """An error as a sentence, without a position in the text.
 
     Attributes:
-        path: The way there: names and indexes.
+        path: The path of the value: names and indexes.
         keyword: The keyword that is not satisfied; empty where the schema is ``false``.
-        words: What was expected, in words.
-        of_name: Whether it is about the name of a member, and not about its value.
+        words: The expectation in words.
+        of_name: Whether the name of a member is wrong, not its value.
     """
 
     path: tuple[str | int, ...]
@@ -160,7 +158,7 @@ class Expected:
 
 
 def expected(error: Any) -> Iterator[Expected]:
-    """Yield a sentence for each thing wrong in jsonschema's error."""
+    """Yield the sentences of an error of jsonschema."""
     path, keyword = tuple(error.absolute_path), error.validator or ""
     value, schema, wanted = error.instance, error.schema, error.validator_value
     if keyword in ("anyOf", "oneOf") and error.context:
@@ -190,7 +188,7 @@ def _of_dependent_names(path: Any, keyword: str, wanted: Mapping[str, Any], valu
 
 
 def _of_branches(error: Any, path: tuple[str | int, ...], keyword: str) -> Iterator[Expected]:
-    """Yield what is wrong by ``anyOf`` or ``oneOf``, of the branch that was meant where one was."""
+    """Yield the errors of the branch that was probably meant, or one sentence about all branches."""
     branches: dict[Any, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -211,18 +209,18 @@ def _of_branches(error: Any, path: tuple[str | int, ...], keyword: str) -> Itera
 
 
 def _is_type_alone(errors: list[Any], path: tuple[str | int, ...]) -> bool:
-    """Tell whether the type of the value itself is all that is wrong."""
+    """Return whether the type of the value itself is the only error."""
     return all(error.validator == "type" and tuple(error.absolute_path) == path for error in errors)
 
 
 def _is_other_kind(error: Any, path: tuple[str | int, ...]) -> bool:
-    """Tell whether a branch is about another kind of value, by its type or by a constant in it."""
+    """Return whether an error shows, by a type or a constant, that its branch was not meant."""
     way = len(error.absolute_path) - len(path)
     return (error.validator == "type" and way == 0) or (error.validator in ("const", "enum") and way <= 1)
 
 
 def _brief(error: Any, path: tuple[str | int, ...]) -> str:
-    """Return what one branch expected, with the way there."""
+    """Return the expectation of one branch, with its path from the value."""
     first = next(expected(error))
     way = json_path(first.path[len(path) :])[1:].removeprefix(".")
     return f"{way} {first.words}" if way else first.words
@@ -235,14 +233,14 @@ def json_path(path: tuple[str | int, ...]) -> str:
     '$.address.lines[2]["e-mail"]'
     """
     parts = [
-        f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{shown(part)}]"  # an index, or any name
+        f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{shown(part)}]"  # an index or other name
         for part in path
     ]
     return "$" + "".join(parts)
 
 
 def _allowed(schema: Any) -> str:
-    """Return the names that an object may have, if they are few."""
+    """List the allowed names of an object for a sentence, if they are few."""
     names = [shown(name) for name in schema.get("properties", ())] if isinstance(schema, dict) else []
     if not 0 < len(names) <= _MOST_NAMES or "patternProperties" in schema:
         return ""
@@ -258,7 +256,7 @@ def _of_type(types: Any, value: Any, schema: Any) -> str:
 
 
 def _found(types: Any, value: Any) -> str:
-    """Describe the value: by its type, or a fraction in place of an integer as it is."""
+    """Describe a value by its type; a fraction in place of an integer by its digits."""
     is_fraction = "integer" in types and not isinstance(value, str | list | dict | bool | None)
     return shown(value) if is_fraction else type_of(value)
 
@@ -304,7 +302,7 @@ def _of_not(wanted: Any, value: Any, schema: Any) -> str:
         return f"must not be {shown(value)}"
     if isinstance(wanted, dict) and set(wanted) == {"required"}:
         return f"must not have {' and '.join(map(shown, wanted['required']))}"
-    return 'must not be what "not" describes'
+    return 'must not satisfy the schema of "not"'
 
 
 def _of_contains(wanted: Any, value: Any, schema: Any) -> str:
@@ -329,7 +327,7 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "minProperties": _of_size(True, "property", "properties"),
     "maxProperties": _of_size(False, "property", "properties"),
     "pattern": lambda wanted, value, schema: f"must match the pattern {wanted}, and {shown(value)} does not",
-    SUBSTRING_OF: lambda wanted, value, schema: f"must stand in the document {wanted}, and {shown(value)} does not",
+    SUBSTRING_OF: lambda wanted, value, schema: f"must occur in the document {wanted}, and {shown(value)} does not",
     "format": lambda wanted, value, schema: f"must be of the format {wanted}, and {shown(value)} is not",
     "uniqueItems": lambda wanted, value, schema: "must not have an item twice",
     "contains": _of_contains,
@@ -341,6 +339,6 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "additionalItems": lambda wanted, value, schema: _of_most(len(schema["items"]), value, schema),
     "oneOf": lambda wanted, value, schema: f'fits more than one of the {len(wanted)} schemas of "oneOf"',
     "not": _of_not,
-    "unevaluatedProperties": lambda wanted, value, schema: "must have no properties but those that its schemas name",
-    "unevaluatedItems": lambda wanted, value, schema: "must have no items but those that its schemas name",
+    "unevaluatedProperties": lambda wanted, value, schema: "must have only properties that its schemas name",
+    "unevaluatedItems": lambda wanted, value, schema: "must have only items that its schemas describe",
 }

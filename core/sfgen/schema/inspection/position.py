@@ -1,7 +1,7 @@
-"""The position of an unfinished text in its document, and what a schema expects there, in plain words.
+"""The position of an unfinished text in its JSON, and a description of the value that a schema expects there.
 
-The bytes are read one after the other with a stack of its own, so that a text may stop anywhere: inside a name, an
-escape or a character. It trusts the text to be the beginning of JSON.
+The reader keeps its own stack of open arrays and objects, so that a text may stop anywhere: inside a name, an escape or
+a character. It assumes that the text is the beginning of JSON, and does not check it.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from sfgen import arguments
 from sfgen.automata.label import characters_from
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import Alternation, AnyOrder, Call, Leaf
+from sfgen.schema.inspection.validity import json_path
 from sfgen.schema.reading.words import alternatives, shown
 from sfgen.schema.scalars.written_text import write
-from sfgen.schema.telling.validity import json_path
 from sfgen.schema.writing.compile import Compiled
 from sfgen.schema.writing.skeleton import RulePart
 
 _BLANKS = b" \t\r\n"
 _QUOTE, _BACKSLASH = b'"\\'
-_MOST_NAMES = 5  # of properties that are named
+_MOST_NAMES = 5  # of properties in a description
 
 
 class Expects(Enum):
-    """The part of JSON that stands at a position, or comes next."""
+    """The part of JSON at a position."""
 
     VALUE = auto()
-    """A value begins, or goes on."""
+    """A value begins or continues."""
     FIRST = auto()
     """The first item of an array begins, or the array ends."""
     NAME = auto()
-    """The name of a property begins or goes on, or the object ends."""
+    """The name of a property begins or continues, or the object ends."""
     COLON = auto()
     MORE = auto()
-    """A value is whole: a comma comes next, or the end of what it is in."""
+    """A value is complete: a comma comes next, or the end of the array, object or document around it."""
 
 
 class _Inside(NamedTuple):
-    """An array or object that is open."""
+    """An open array or object."""
 
-    key: int | str | None  # the number of the item, or the name of the property; ``None`` where its name comes next
-    before: tuple[str, ...] = ()
+    key: int | str | None  # the index of the item, or the name of the property; ``None`` before a name
+    before: tuple[str, ...] = ()  # the names of complete properties
 
 
 Way: TypeAlias = tuple[str | int, ...]
-"""The way to a value: names and indexes."""
+"""The path to a value: names and indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,18 @@ class JsonPosition:
 
     open: tuple[_Inside, ...] = ()  # the arrays and objects around it, the outermost first
     expects: Expects = Expects.VALUE
-    token: bytes = b""  # the bytes of the string, number or word that goes on here; empty between them
-    is_escape: bool = False
+    token: bytes = b""  # the bytes of the open string, number or word; empty outside of them
+    is_escape: bool = False  # whether a backslash was read last
 
     @property
     def way(self) -> Way:
-        """The path to the value that the text is in."""
-        # While a name is written it is the path to its object.
+        """The path of the innermost open or next value; in a name that of the object."""
         around = self.open[:-1] if self.expects in (Expects.NAME, Expects.COLON, Expects.MORE) else self.open
         return tuple(inside.key for inside in around if inside.key is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The complete properties of the object around it, in their order."""
+        """The names of the complete properties of the innermost object, in order."""
         if not self.open:
             return ()
         key, before = self.open[-1]
@@ -85,12 +84,12 @@ class JsonPosition:
 
     @property
     def is_in_array(self) -> bool:
-        """Whether the text is in an array: in or between items."""
+        """Whether the innermost open value is an array."""
         return bool(self.open) and isinstance(self.open[-1].key, int)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the document is complete; a number may go on."""
+        """Whether the document is complete; a number may continue."""
         return not self.open and self.expects is Expects.MORE
 
     def read(self, data: bytes) -> JsonPosition:
@@ -101,11 +100,11 @@ class JsonPosition:
         return position
 
     def _step(self, data: bytes, start: int) -> tuple[JsonPosition, int]:
-        """Read one byte, or all of a stretch of a string that has neither quotes nor backslashes."""
+        """Read one byte, or the bytes of a string up to a quote or backslash."""
         byte = data[start]
         if self.token.startswith(b'"'):
             return self._in_string(data, start)
-        if self.token:  # a number or a word ends before what follows it
+        if self.token:  # a number or a word ends before the next blank, comma or bracket
             if byte in b",]}" or byte in _BLANKS:
                 return self._closed(), start
             return replace(self, token=self.token + data[start : start + 1]), start + 1
@@ -127,7 +126,7 @@ class JsonPosition:
         return (read._named() if self.expects is Expects.NAME else read._closed()), end + 1
 
     def _between(self, byte: int) -> JsonPosition:
-        """Read a byte that is in no string, number or word."""
+        """Read a byte outside of strings, numbers and words."""
         if byte == _QUOTE or (self.expects not in (Expects.COLON, Expects.MORE) and byte not in b"[]{}"):
             expects = Expects.NAME if self.expects is Expects.NAME else Expects.VALUE
             return replace(self, expects=expects, token=bytes([byte]))
@@ -144,11 +143,11 @@ class JsonPosition:
         return JsonPosition((*self.open[:-1], _Inside(None, self.names)), Expects.NAME)
 
     def _named(self) -> JsonPosition:
-        """Return the position behind a name."""
+        """Return the position after a name."""
         return JsonPosition((*self.open[:-1], _Inside(str(json.loads(self.token)), self.names)), Expects.COLON)
 
     def _closed(self) -> JsonPosition:
-        """Return the position behind a string, number or word that was a value."""
+        """Return the position after a string, number or word that is a value."""
         return JsonPosition(self.open, Expects.MORE)
 
 
@@ -156,11 +155,11 @@ START = JsonPosition()
 """The position before a text."""
 
 
-# ---- what a schema expects at a position -----------------------------------------------------------------------------
+# ---- the expected value at a position --------------------------------------------------------------------------------
 
 
 def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str] = ()) -> str:
-    """Describe what may stand at a position, or comes next."""
+    """Describe the value, name or sign that a schema expects at a position."""
     rules = rules_at(compiled, there.way)
     rules = [rule for rule in rules if rule in running] or rules
     match there.expects:
@@ -178,9 +177,9 @@ def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str
 
 
 def rules_at(compiled: Compiled, way: Way) -> list[str]:
-    """Find the rules whose texts a value in a document can be.
+    """Find the rules of the value at a path.
 
-    The branches of unions are told apart.
+    Unions are replaced by their branches.
 
     >>> from sfgen.schema.writing.compile import compile_schema
     >>> from sfgen.schema.writing.layout import WritingOptions
@@ -196,7 +195,7 @@ def rules_at(compiled: Compiled, way: Way) -> list[str]:
 
 
 def _leading(compiled: Compiled, rule: str, step: str | int) -> list[RulePart]:
-    """Return the parts of a rule that a name or an index leads to."""
+    """Return the parts of a rule for a name or an index."""
     several = compiled.parts[rule]
     if isinstance(step, int):
         named = [part for part in several if part.label.partition(" ")[0] == f"[{step}]"]
@@ -206,7 +205,7 @@ def _leading(compiled: Compiled, rule: str, step: str | int) -> list[RulePart]:
 
 
 def _is_name(compiled: Compiled, rule: str, name: str) -> bool:
-    """Tell whether the rule of some names has a name."""
+    """Return whether a rule of names accepts a name."""
     names = compiled.grammar.rules[rule]
     return not isinstance(names, Leaf) or names.dfa.accepts(write(name))
 
@@ -228,7 +227,7 @@ def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
 
 
 def is_union(compiled: Compiled, rule: str) -> bool:
-    """Tell whether a rule is only a choice between other rules."""
+    """Return whether a rule is only a choice between other rules."""
     expression = compiled.grammar.rules[rule]
     return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
 
@@ -245,8 +244,8 @@ def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[RuleP
 
 
 def _behind(parts: Sequence[RulePart], names: Sequence[str]) -> Sequence[RulePart]:
-    """List the properties behind the last of these names, up to one that is needed."""
-    parts = [part for part in parts if part.name or not part.hits]  # the others have the same names
+    """List the properties after the last of these names, up to a required one."""
+    parts = [part for part in parts if part.name or not part.hits]  # parts with hits repeat names of others
     known = [part.label for part in parts if not part.name]
     if not names:
         behind = parts
@@ -259,7 +258,7 @@ def _behind(parts: Sequence[RulePart], names: Sequence[str]) -> Sequence[RulePar
 
 
 def _names(parts: Iterable[RulePart]) -> str:
-    """Describe the names that a property may have."""
+    """Describe the possible names of a property."""
     several = list(parts)
     names = list(dict.fromkeys(shown(part.label) for part in several if not part.name))
     more = ["another name"] if any(part.name for part in several) else []
@@ -269,16 +268,16 @@ def _names(parts: Iterable[RulePart]) -> str:
     return f"the name {alternatives(words)}" if names else "a name"
 
 
-# ---- the way of a text through a document ----------------------------------------------------------------------------
+# ---- a text, divided by its positions --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Characters of a text that are read at one position."""
+    """Consecutive characters of a text with the same path and expectation."""
 
     read: str
-    path: str  # where that is: ``$.address.street``
-    expected: str  # what was expected there, in words
+    path: str  # the path of their value: ``$.address.street``
+    expected: str  # the expectation there, in words
 
 
 @dataclass(frozen=True)
@@ -286,23 +285,23 @@ class Walk:
     """The result of reading a text."""
 
     text: str
-    # what was read, in order; the last one is where the text ends or stops, and has read nothing
+    # the stretches in order; the last one is empty, and describes the position after the characters that were read
     stretches: tuple[Stretch, ...]
-    # the number of the character that cannot stand where it is, from 0; ``None``: all could be read
+    # the index of the first character that is not allowed; ``None``: all were read
     stopped: int | None
     may_end: bool
-    follows: str  # the characters that may follow there, in words; empty where none may
+    follows: str  # the characters that may follow the last position, as a class; empty if there are none
 
     @property
     def verdict(self) -> Literal["match", "start", "stopped"]:
-        """Whether it is a text of the schema, its start, or neither."""
+        """Whether the text is complete, the beginning of one, or neither."""
         if self.stopped is not None:
             return "stopped"
         return "match" if self.may_end else "start"
 
 
 def walk(reader: NetworkReader, compiled: Compiled, text: str) -> Walk:
-    """Read a text as far as it goes.
+    """Read a text up to its end, or to the first character that is not allowed.
 
     >>> from sfgen import JsonSchema
     >>> schema = JsonSchema("name, age int")
@@ -314,13 +313,13 @@ def walk(reader: NetworkReader, compiled: Compiled, text: str) -> Walk:
     position, there, stopped = reader.start, START, None
     stretches: list[tuple[list[str], str, str]] = []
 
-    def stand(place: JsonPosition) -> None:
-        path = json_path(place.way)
-        expected = expected_at(compiled, place, {names[rule_of[state]] for state, _, _ in position})
+    def note(at: JsonPosition) -> None:
+        path = json_path(at.way)
+        expected = expected_at(compiled, at, {names[rule_of[state]] for state, _, _ in position})
         if not stretches or stretches[-1][1:] != (path, expected):
             stretches.append(([], path, expected))
 
-    stand(there)
+    note(there)
     for number, character in enumerate(arguments.text("text", text)):
         data = character.encode("utf-8", "surrogatepass")
         after = reader.read(position, data)
@@ -329,7 +328,7 @@ def walk(reader: NetworkReader, compiled: Compiled, text: str) -> Walk:
             break
         stretches[-1][0].append(character)
         position, there = after, there.read(data)
-        stand(there)
+        note(there)
     if stretches[-1][0]:
         stretches.append(([], *stretches[-1][1:]))
     return Walk(

@@ -1,12 +1,12 @@
-"""The validators of the package jsonschema, put right where they go by floats, sort, or join patterns.
+"""The validators of the package jsonschema, corrected: exact numbers, equality without sorting, separate patterns.
 
 The package is imported with the first validator.
 
-Documents whose dynamic references lead to more than one schema are given to it with plain references, each resource
-once for each dynamic scope in which it is used. The package loses the scope of a resource that stands within another
-one, and of a root without an ``$id``; and it takes a plain reference to a dynamic anchor for a dynamic one.
+If a dynamic reference can have several targets, the schema is rewritten with plain references: each resource is copied
+once for each dynamic scope in which it is used. The package itself loses the scope of a resource inside another one,
+and of a root without an ``$id``; and it treats a plain reference to a dynamic anchor as a dynamic one.
 
-Patterns of ECMA-262 are searched with ``re`` where that can read them, as the package does. What only ECMA-262 has
+Patterns are searched with ``re`` where it can compile them, as the package does. Syntax that only ECMA-262 has
 (``\\p{L}``, ``(?<name>...)``, ``[^]``, ``\\u{1F600}``, lookbehind of any length) is rewritten for ``regex``.
 """
 
@@ -42,17 +42,17 @@ CLASSES = {
     Draft.DRAFT_2020_12: "Draft202012Validator",
 }
 
-_FALSE_IS_TOLD = ("additionalProperties", "additionalItems", "items", "unevaluatedItems", "unevaluatedProperties")
-"""Keywords that say more of ``false`` than that nothing is allowed."""
+_FALSE_IS_EXPLAINED = ("additionalProperties", "additionalItems", "items", "unevaluatedItems", "unevaluatedProperties")
+"""Keywords whose value ``false`` has an error message of its own."""
 
 _DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))
-"""What a reference leads to may depend on where it comes from."""
+"""Keywords whose target may depend on the dynamic scope."""
 
 _OFTEN = 16
-"""Times that all errors behind a reference are told of one value, in as many ways as the schema comes to it."""
+"""How often one reference is checked for one invalid value; later checks repeat the first error."""
 
 MAX_COPIES = 1_000
-"""The most resources, each counted for each of its scopes."""
+"""The most copies of resources, one for each resource and scope."""
 
 _NAMES = ("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
 _KEPT = 512  # patterns
@@ -72,16 +72,16 @@ _PART = re.compile(
 )
 
 _LETTERS = "bBdDwWsSnrtfvpPxu0123456789"
-"""What a backslash may stand before without meaning the character itself."""
+"""The letters and digits that have a meaning of their own after a backslash."""
 
 
 @dataclass
 class _Seen:
-    """The finding about a reference and a value, which are kept so that no others take their ids.
+    """The result of checking a value by a reference. Both are kept, so that their ids stay in use.
 
     Attributes:
-        times: How often it was found to be invalid.
-        error: The first error; ``None``: it is valid.
+        times: The number of checks that found errors.
+        error: The first error; ``None``: the value is valid.
     """
 
     schema: Any
@@ -91,7 +91,7 @@ class _Seen:
 
 
 class _Run(threading.local):
-    """The findings about one value while it is checked."""
+    """The results of references during the check of one document."""
 
     def __init__(self) -> None:
         self.seen: dict[tuple[int, int], _Seen] = {}
@@ -102,7 +102,7 @@ _run = _Run()
 
 @contextmanager
 def one_run() -> Iterator[None]:
-    """Check one value: what is found behind a reference is remembered meanwhile."""
+    """Cache the results of references during the check of one document."""
     before, _run.seen = _run.seen, {}
     try:
         yield
@@ -111,7 +111,7 @@ def one_run() -> Iterator[None]:
 
 
 def _once(check: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """Make a check of references look once at a value that is valid: schemas may refer to one in 2 ** 40 ways."""
+    """Cache a check of references: nested schemas may reach one value in 2 ** 40 ways."""
 
     def reference(validator: Any, uri: str, value: Any, schema: Any) -> Iterator[Any]:
         seen = _run.seen.get((id(schema), id(value))) or _Seen(schema, value)
@@ -129,9 +129,9 @@ def _once(check: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
 
 
 def _copied(error: Any) -> Any:
-    """Copy an error with those in its context, each of which knows the one error that it is in."""
+    """Copy an error with the errors in its context, and set their parents."""
     made, inner = type(error).create_from(error), [_copied(each) for each in error.context]
-    for around, context in ((error, error.context), (made, inner)):  # create_from has put the error's own into the copy
+    for around, context in ((error, error.context), (made, inner)):  # create_from has changed the parents of the first
         for each in context:
             each.parent = around
     made.context = inner
@@ -139,8 +139,7 @@ def _copied(error: Any) -> Any:
 
 
 def validator_of(document: SchemaDocument) -> Any:
-    """Make jsonschema's validator of a schema's draft, with its formats."""
-    # It fetches nothing.
+    """Make a validator of jsonschema for a schema's draft that checks formats and fetches nothing."""
     import referencing
 
     _check_patterns(document)
@@ -178,9 +177,9 @@ def _class_of(draft: Draft, is_dynamic: bool) -> Any:
 
 
 def _for_jsonschema(document: SchemaDocument) -> Any:
-    """Return the schema without what jsonschema gets wrong."""
-    # Where it meets a ``$schema`` it would take its own validator again, and of a schema ``false`` inside another it
-    # does not tell where in the value it was.
+    """Rewrite a schema so that jsonschema keeps our validator and reports the paths of ``false``."""
+    # At a ``$schema`` inside the document it would switch to its own validator, and its error of a subschema ``false``
+    # lacks the path of the value.
     root = from_python(document.root)
     pointers = set(document.pointers)
     for pointer in document.pointers:
@@ -188,7 +187,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if isinstance(schema, dict):
             schema.pop("$schema", None)
         outer, _, keyword = pointer.rpartition("/")
-        if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
+        if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_EXPLAINED):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
     return _Unrolling(document, root).schema() if document.repeated_anchors else root
@@ -220,7 +219,7 @@ def _is_integer(checker: Any, value: Any) -> bool:
 
 
 def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
-    """Tell whether a number is a whole multiple of another, exactly.
+    """Return whether a number is a whole multiple of another, exactly.
 
     >>> is_multiple(Decimal("19.99"), Decimal("0.01")), is_multiple(Decimal("1e9999"), 3)
     (True, False)
@@ -232,7 +231,7 @@ def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
         return True
     if shift >= 0:
         return digits * pow(10, shift, abs(other)) % other == 0
-    # Without zeros at its end a number of fewer digits is no multiple of that power of ten.
+    # A number with fewer digits than a power of ten has zeros is not a multiple of it.
     return -shift <= len(str(abs(digits))) and digits % (other * 10**-shift) == 0
 
 
@@ -311,14 +310,12 @@ def _property_names(validator: Any, inner: Any, value: Any, schema: Any) -> Iter
 def _format(validator: Any, name: str, value: Any, schema: Any) -> Iterator[Any]:
     try:
         validator.format_checker.check(value, name)
-    except (
-        Exception
-    ):  # a FormatError, or another: the packages that read formats fail in many ways at what is not of the format
+    except Exception:  # a FormatError, or any error of the packages that parse formats
         yield _error()
 
 
 def _error(**more: Any) -> Any:
-    """Make an error without a message: the words are ours."""
+    """Make an error without a message: :mod:`.validity` writes its own."""
     from jsonschema.exceptions import ValidationError
 
     return ValidationError("", **more)
@@ -328,7 +325,7 @@ def _error(**more: Any) -> Any:
 
 
 class _Unrolling:
-    """Rewrites a schema without dynamic references: each resource is copied once for each of its dynamic scopes."""
+    """Rewrites a schema without dynamic references: it copies each resource once for each of its dynamic scopes."""
 
     def __init__(self, document: SchemaDocument, root: Any) -> None:
         self._document = document
@@ -340,7 +337,7 @@ class _Unrolling:
             self._schemas.setdefault(document.identifiers.resource_of(pointer), []).append(pointer)
 
     def schema(self) -> Any:
-        """Return the whole."""
+        """Return the rewritten schema."""
         start = self._uri("", self._document.scope)
         copies: dict[str, Any] = {}
         while self._waiting:
@@ -349,7 +346,7 @@ class _Unrolling:
         return {"$ref": start, "$defs": copies}
 
     def _uri(self, resource: str, scope: DynamicScope) -> str:
-        """Return the URI of a resource in the scope of what led to it."""
+        """Return the URI of a resource's copy for a scope, and schedule new copies."""
         scope = scope.at(resource)
         key = resource, scope.key
         if key not in self._uris:
@@ -379,11 +376,11 @@ class _Unrolling:
         return copied
 
     def _refer(self, schema: dict[str, Any], pointer: str, scope: DynamicScope) -> None:
-        """Let the references of a schema lead to the copies for its scope; drop its names."""
+        """Point the references of a schema to the copies for its scope; remove its identifiers."""
         for keyword, reference in references_of(schema, self._document.draft):
             try:
                 target, _ = self._document.referred(reference, pointer, keyword, scope)
-            except SchemaError:  # nothing leads to this schema
+            except SchemaError:  # only an unreachable schema can have a broken reference
                 continue
             resource = self._document.identifiers.resource_of(target)
             uri = f"{self._uri(resource, scope)}#{quote(target[len(resource) :])}"
@@ -405,9 +402,9 @@ class PatternUnreadableError(ValueError):
 
 @lru_cache(maxsize=_KEPT)
 def search_of(pattern: str) -> Callable[[str], object]:
-    r"""Compile a pattern to a function that finds it in a text.
+    r"""Compile a pattern to a function that searches a text for it.
 
-    It may be found anywhere; the function returns ``None`` where it is not found.
+    The function returns ``None`` if the pattern does not match anywhere.
 
     >>> bool(search_of(r"^\p{Lu}(?<rest>[^]*)$")("Ångström\n!")), search_of("^a$")("b")
     (True, None)
@@ -444,7 +441,7 @@ def _for_regex(pattern: str) -> str:
 
 
 def _piece(part: re.Match[str], names: dict[str, str]) -> str:
-    """Write one part of a pattern for ``regex``, which knows fewer names of groups."""
+    """Write one part of a pattern for ``regex``, which allows fewer names of groups."""
     if part["group"]:
         return f"(?P<{names.setdefault(part['name'], f'group{len(names)}')}>"
     if part["back"]:

@@ -1,0 +1,1 @@
+"""Inspect schemas and texts: validation errors, positions in a text, trees of rules, examples."""

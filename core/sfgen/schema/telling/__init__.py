@@ -1,1 +1,0 @@
-"""The fifth room: what people are told of a schema and of texts: positions, faults, trees, examples."""
