@@ -203,14 +203,14 @@ def measured(how: str, seconds: float, schemas: dict[str, Any]) -> dict[str, Tol
 def _compile_here(kind: Any) -> None:
     """Let a server compile in its own threads what is short or has passed, and bans, also taken out of constraints."""
     from sfgen.ban.difference import without_banned
-    from sfgen.serve import constraints, judge
+    from sfgen.serve import compile_worker, constraints
 
-    ask, take = kind._judge, judge.compiled
+    ask, take = kind._in_worker, compile_worker.compile_index
 
-    async def asked(self: Any, is_large: bool, making: Any, judges: Any, own: Any) -> Any:
+    async def asked(self: Any, is_large: bool, making: Any, work: Any, own: Any) -> Any:
         if is_large:
-            await ask(self, is_large, making, judges, own)
-        making.is_judged = True
+            await ask(self, is_large, making, work, own)
+        making.needs_worker = False
         return own
 
     async def without(self: Any, own: Any, ban: Any, start: Any, index: Any) -> Any:
@@ -219,8 +219,8 @@ def _compile_here(kind: Any) -> None:
     async def banned(self: Any, ban: Any) -> Any:
         return await asyncio.to_thread(ban.compiled)
 
-    kind._judge, kind.without, kind.banned = asked, without, banned
-    setattr(judge, "taken", take)  # noqa: B010
+    kind._in_worker, kind.without, kind.banned = asked, without, banned
+    setattr(compile_worker, "index_of_form", take)  # noqa: B010
     constraints.NICE = 0
 
 

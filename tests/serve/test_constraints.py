@@ -25,11 +25,11 @@ from sfgen.ban import patterns as patterns_module
 from sfgen.ban.difference import Start, without_banned
 from sfgen.errors import BannedWordsError, OutOfMemory, PatternError, SfgenError
 from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.serve import compile_worker
 from sfgen.serve import constraints as module
-from sfgen.serve import judge
+from sfgen.serve.compile_worker import Ban
 from sfgen.serve.constraints import CompileTimeout, Constraints
 from sfgen.serve.engine import Busy, Stopping
-from sfgen.serve.judge import Ban
 
 VOCABULARY = load_model("tiny").vocabulary
 
@@ -78,13 +78,13 @@ class TestKept:
 
     def test_a_refusal_is_told_to_all_and_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls = []
-        compiled = judge.compiled
+        compiled = compile_worker.compile_index
 
         def noted(*given: Any) -> Index:
             calls.append(given)
             return compiled(*given)
 
-        monkeypatch.setattr(judge, "compiled", noted)
+        monkeypatch.setattr(compile_worker, "compile_index", noted)
 
         async def body(constraints: Constraints) -> None:
             wrong = own("regex", "[0-9")  # cheap: it is compiled here
@@ -180,9 +180,9 @@ class TestCompiledElsewhere:
         def refuse(*given: object) -> Any:
             raise AssertionError("it is compiled here")
 
-        expected = judge.compiled(asked, VOCABULARY)
-        monkeypatch.setattr(judge, "compiled", refuse)
-        monkeypatch.setattr(judge, "read_constraint", refuse)
+        expected = compile_worker.compile_index(asked, VOCABULARY)
+        monkeypatch.setattr(compile_worker, "compile_index", refuse)
+        monkeypatch.setattr(compile_worker, "read_constraint", refuse)
 
         async def body(constraints: Constraints) -> None:
             index = await constraints.of(asked, VOCABULARY)
@@ -204,7 +204,7 @@ class TestCompiledElsewhere:
         special = Vocabulary([*VOCABULARY.tokens, None, None], VOCABULARY.end_token_ids, names=names)
         told = {"tools": [{"name": "f", "parameters": members(9)}], "tool_format": "hermes"}
         asked, ban = own("tools", told), Ban(("cat",), (), "substring", True, False, ())
-        expected = judge.compiled(asked, special).guide().mask().tobytes()
+        expected = compile_worker.compile_index(asked, special).guide().mask().tobytes()
 
         def refuse(*given: object) -> Any:
             raise AssertionError("it is compiled here")
@@ -236,7 +236,7 @@ class TestCompiledElsewhere:
         async def body(constraints: Constraints) -> None:
             wrong = own("schema", members(20) | {"required": ["property 7", "no such property"]})
             with pytest.raises(SfgenError) as expected:
-                judge.compiled(wrong, VOCABULARY)
+                compile_worker.compile_index(wrong, VOCABULARY)
             with pytest.raises(SfgenError) as caught:
                 await constraints.of(wrong, VOCABULARY)
             assert (type(caught.value), str(caught.value)) == (type(expected.value), str(expected.value))
@@ -247,9 +247,9 @@ class TestCompiledElsewhere:
         async def body(constraints: Constraints) -> None:
             await constraints.of(words(0), VOCABULARY)
             await constraints.of(own("schema", "name"), VOCABULARY)
-            assert set(constraints._judges) == {False, True}
-            for judges in constraints._judges.values():
-                nice = await asyncio.wrap_future(judges.schedule(os.nice, args=[0]))
+            assert set(constraints._workers) == {False, True}
+            for pool in constraints._workers.values():
+                nice = await asyncio.wrap_future(pool.schedule(os.nice, args=[0]))
                 assert nice >= min(19, os.nice(0) + module.NICE)
 
         run(body)
@@ -273,7 +273,7 @@ class TestShort:
     @pytest.mark.parametrize(("asked", "is_cheap"), SHORT_ONES.values(), ids=SHORT_ONES)
     def test_what_is_compiled_here(self, asked: OwnConstraint, is_cheap: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         calls = []
-        compiled = judge.compiled
+        compiled = compile_worker.compile_index
 
         def noted(*given: Any) -> Index:
             calls.append(given)
@@ -282,7 +282,7 @@ class TestShort:
         expected: Any = None
         with suppress(SfgenError):
             expected = compiled(asked, VOCABULARY)
-        monkeypatch.setattr(judge, "compiled", noted)
+        monkeypatch.setattr(compile_worker, "compile_index", noted)
 
         async def body(constraints: Constraints) -> None:
             found: Any = None
@@ -326,7 +326,7 @@ class TestWithoutBanned:
     @pytest.mark.parametrize(("asked", "ban"), BANNED.values(), ids=BANNED)
     @pytest.mark.parametrize("prompt", [b"Once", b"n", b"tal"])
     def test_as_here(self, asked: OwnConstraint, ban: Ban, prompt: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-        index = judge.compiled(asked, VOCABULARY)
+        index = compile_worker.compile_index(asked, VOCABULARY)
         start = Start(ban.compiled(), prompt)
         expected: Any
         try:
@@ -337,7 +337,7 @@ class TestWithoutBanned:
         def refuse(*given: object) -> Any:
             raise AssertionError("it is made here")
 
-        monkeypatch.setattr(judge, "clean_constraint", refuse)
+        monkeypatch.setattr(compile_worker, "clean_constraint", refuse)
 
         async def body(constraints: Constraints) -> None:
             for _ in range(2):
@@ -370,7 +370,7 @@ class TestWithoutBanned:
     def test_a_dear_one_is_bounded(self) -> None:
         async def body(constraints: Constraints) -> None:
             asked = own("schema", {"type": "object", "properties": {f"p{n}": {"maxLength": 30} for n in range(60)}})
-            index = judge.compiled(asked, VOCABULARY)
+            index = compile_worker.compile_index(asked, VOCABULARY)
             with pytest.raises(CompileTimeout):
                 await constraints.without(asked, BAN, Start(BAN.compiled(), b""), index)
 
@@ -386,7 +386,7 @@ class TestDear:
             while not dear.done():
                 asked = time.monotonic()
                 await constraints.of(own("regex", f"x{len(gaps)}"), VOCABULARY)  # short ones do not wait for it
-                await constraints.of(words(len(gaps)), VOCABULARY)  # nor others that are judged
+                await constraints.of(words(len(gaps)), VOCABULARY)  # nor others that are compiled
                 gaps.append(time.monotonic() - asked)
                 await asyncio.sleep(0.05)
             assert isinstance(dear.exception(), CompileTimeout)
@@ -395,30 +395,30 @@ class TestDear:
             begun = time.monotonic()
             with pytest.raises(CompileTimeout, match="takes longer than 3 seconds to compile"):
                 await constraints.of(a_minute(), VOCABULARY)
-            assert time.monotonic() - begun < 0.1, "the verdict is kept for a while"
+            assert time.monotonic() - begun < 0.1, "the result is kept for a while"
 
         run(body, seconds=3)
 
     def test_one_that_takes_gigabytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "JUDGE_BYTES", 2**27)  # two of its patterns
+        monkeypatch.setattr(module, "WORKER_BYTES", 2**27)  # two of its patterns
 
         async def body(constraints: Constraints) -> None:
             with pytest.raises(OutOfMemory):
                 await constraints.of(a_minute(), VOCABULARY)
-            assert isinstance(await constraints.of(words(1), VOCABULARY), Index), "the next one is judged"
+            assert isinstance(await constraints.of(words(1), VOCABULARY), Index), "the next one is compiled"
 
         run(body, seconds=200)
 
     def test_what_is_kept_of_one_that_takes_gigabytes_is_given_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "JUDGE_BYTES", 2**27)
+        monkeypatch.setattr(module, "WORKER_BYTES", 2**27)
         patterns = [{"type": "string", "pattern": f"^{HARD}{number}$"} for number in range(4)]
 
         async def body(constraints: Constraints) -> None:
             await constraints.of(own("schema", "name"), VOCABULARY)
-            before = await asyncio.wrap_future(constraints._judges[False].schedule(os.getpid))
+            before = await asyncio.wrap_future(constraints._workers[False].schedule(os.getpid))
             with pytest.raises(OutOfMemory):
                 await constraints.of(own("schema", {"prefixItems": patterns, "minItems": 4}), VOCABULARY)
-            assert before != await asyncio.wrap_future(constraints._judges[False].schedule(os.getpid))
+            assert before != await asyncio.wrap_future(constraints._workers[False].schedule(os.getpid))
 
         run(body, seconds=200)
 
@@ -426,8 +426,10 @@ class TestDear:
         async def body(constraints: Constraints) -> None:
             await asyncio.to_thread(constraints.close)
             with pytest.raises(Stopping):
-                await constraints._judge(False, module._Making(), judge.judged, own("schema", "name"))
-            assert not constraints._judges
+                await constraints._in_worker(
+                    False, module._Making(), compile_worker.compile_constraint, own("schema", "name")
+                )
+            assert not constraints._workers
 
         run(body)
 
@@ -480,9 +482,9 @@ def test_a_process_that_compiles_loads_no_part_of_the_extra() -> None:
     async def body(constraints: Constraints) -> None:
         await constraints.of(own("schema", "name"), VOCABULARY)
         await constraints.banned(ban(r"[0-9]{3}\b", words=("talk",)))
-        loaded = constraints._judges[False].schedule(eval, args=["sorted(__import__('sys').modules)"])
+        loaded = constraints._workers[False].schedule(eval, args=["sorted(__import__('sys').modules)"])
         modules = set(await asyncio.wrap_future(loaded))
-        assert "sfgen.serve.judge" in modules
+        assert "sfgen.serve.compile_worker" in modules
         assert modules & {"fastapi", "starlette", "uvicorn", "pydantic", "prometheus_client"} == set()
 
     run(body)
@@ -502,7 +504,7 @@ def test_a_pool_is_closed_once() -> None:
             time.sleep(0.1)
 
     constraints, pool = Constraints(60, 2**30), Pool()
-    constraints._judges[True] = pool  # type: ignore[assignment]
+    constraints._workers[True] = pool  # type: ignore[assignment]
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: constraints.close(), range(2)))
     assert pool.joined == 1
@@ -524,7 +526,7 @@ def test_threads_share_a_constraint(asked: OwnConstraint) -> None:
     def text(index: Index, seed: int) -> str:
         return generate(model, "x", index=index, sampler=Sampler(1.0, seed), max_tokens=60).text
 
-    alone, shared = judge.compiled(asked, model.vocabulary), judge.compiled(asked, model.vocabulary)
+    alone, shared = (compile_worker.compile_index(asked, model.vocabulary) for _ in range(2))
     expected = [text(alone, seed) for seed in range(8)]
     start = threading.Barrier(8)
 
@@ -536,7 +538,7 @@ def test_threads_share_a_constraint(asked: OwnConstraint) -> None:
         assert list(threads.map(write, range(8))) == expected
 
 
-def test_a_script_that_serves_is_not_run_again_by_the_judges(tmp_path: Path) -> None:
+def test_a_script_that_serves_is_not_run_again_by_the_workers(tmp_path: Path) -> None:
     script = tmp_path / "serves.py"
     script.write_text(
         "print('begun', flush=True)\n"
@@ -591,11 +593,11 @@ class TestBans:
 
     @pytest.mark.parametrize("text", ["a b", "(?i:the end)", r"\.\n\n", "é"])
     def test_a_text_is_compiled_at_once(self, text: str) -> None:
-        assert judge.is_quick(text)
+        assert compile_worker.is_quick(text)
 
         async def body(constraints: Constraints) -> None:
             await constraints.banned(ban(text))
-            assert not constraints._judges
+            assert not constraints._workers
 
         run(body)
 
@@ -606,7 +608,7 @@ class TestBans:
 
         async def body(constraints: Constraints) -> None:
             with monkeypatch.context() as here:
-                here.setattr(judge, "is_quick", refuse)
+                here.setattr(compile_worker, "is_quick", refuse)
                 here.setattr(Ban, "compiled", refuse)
                 found = await constraints.banned(asked)
             assert [found.matcher().advance(text) is None for text in (b"a 998 b", b"a one b")] == [False, True]
@@ -615,7 +617,7 @@ class TestBans:
 
     @pytest.mark.parametrize("pattern", ["a[ab][ab][ab]", "[^a]b", "[^a]z", "ab|c", "a+", r"a\b", "(?i:a)[a-c]"])
     def test_a_pattern_is_not(self, pattern: str) -> None:
-        assert not judge.is_quick(pattern)
+        assert not compile_worker.is_quick(pattern)
 
 
 def test_the_processes_have_begun_before_the_first_who_asks() -> None:
@@ -636,7 +638,7 @@ def test_processes_that_begin_when_the_server_ends_are_ended() -> None:
         await asyncio.to_thread(constraints.close)
         with pytest.raises(Stopping):
             await constraints.of(own("schema", "name"), VOCABULARY)
-        assert not constraints._judges
+        assert not constraints._workers
 
     run(body)
 

@@ -30,7 +30,7 @@ from tests.support.models.thinking import Thinker
 
 from sfgen.protocols import Model
 from sfgen.serve import Limits
-from sfgen.serve.constraints import JUDGES
+from sfgen.serve.constraints import WORKERS
 
 REQUESTS = int(os.environ.get("SFGEN_LOAD", "200"))
 AT_ONCE = 64
@@ -298,7 +298,7 @@ def _left_over(server: Running) -> dict[str, Any]:
         "texts": sum(not text.is_over for engine in engines for text in engine._running.values()),
         "compiled": len(constraints._under_way),
         "bodies": server.application._held,
-        "processes": max(0, len(multiprocessing.active_children()) - sum(JUDGES.values())),
+        "processes": max(0, len(multiprocessing.active_children()) - sum(WORKERS.values())),
     }
     return {name: count for name, count in left.items() if count}
 

@@ -1,4 +1,4 @@
-"""While dear constraints are judged and compiled, the streams of others go on; their gaps are measured."""
+"""While dear constraints are compiled, the streams of others go on; their gaps are measured."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def large() -> dict[str, Any]:
 
 def test_gaps_of_a_stream(serving: Callable[..., Running]) -> None:
     server = serving("tiny", limits=Limits(compile_seconds=4))
-    assert ask(server.url, {"enum": ["x" * 300]}).status_code == 200  # the judges have begun
+    assert ask(server.url, {"enum": ["x" * 300]}).status_code == 200  # the workers have begun
     reader = Reader(server.url)
     try:
         time.sleep(2)

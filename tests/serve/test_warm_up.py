@@ -28,7 +28,7 @@ from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.kernels import Kernel
 from sfgen.serve.constraints import Constraints
-from sfgen.serve.judge import Ban
+from sfgen.serve.compile_worker import Ban
 from sfgen.serve.warm_up import _write, warm_up
 
 KINDS = [

@@ -39,7 +39,7 @@ from sfgen.index import DfaIndex, Index
 from sfgen.jobs.own_jobs import size_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model
-from sfgen.serve import judge
+from sfgen.serve import compile_worker
 from sfgen.serve.engine import Busy, Stopping
 from sfgen.serve.request_threads import in_request_thread
 from sfgen.vocabulary import Vocabulary
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from sfgen.ban import BannedWords
-    from sfgen.serve.judge import Ban
+    from sfgen.serve.compile_worker import Ban
 
 Made = TypeVar("Made")
 
@@ -58,10 +58,10 @@ LARGE = 256
 MOST_UNDER_WAY = 64
 """The most constraints that are being compiled or wait for that."""
 
-JUDGES = {True: 2, False: 1}
+WORKERS = {True: 2, False: 1}
 """The number of processes for large constraints, and for short ones."""
 
-JUDGE_BYTES = 2**31
+WORKER_BYTES = 2**31
 NICE = 10
 """The niceness of these processes: if processors are scarce, texts are written first."""
 
@@ -104,7 +104,7 @@ class _Making:
         self.task: asyncio.Task[Any]
         self.begun = time.monotonic()
         self.waiters = 0
-        self.is_judged = False
+        self.needs_worker = True
         self.nbytes = 0  # memory of its compiled form and of the constraint made from it
 
 
@@ -136,7 +136,7 @@ class Constraints:
         self._quick = ThreadPoolExecutor(1, "sfgen-compile")
         self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
         self._context = _context()  # the imports of its processes begin now
-        self._judges: dict[bool, ProcessPool] = {}  # the pools for large and for short constraints
+        self._workers: dict[bool, ProcessPool] = {}  # the pools for large and for short constraints
         self._pools: dict[bool, asyncio.Task[ProcessPool]] = {}  # the same, once they have started
         self._is_closed = False
         self._closing = threading.Lock()
@@ -148,7 +148,7 @@ class Constraints:
 
     def begin(self) -> None:
         """Start the processes, so that the first request need not wait for them."""
-        for is_large in JUDGES:
+        for is_large in WORKERS:
             self._pool(is_large).add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def of(self, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
@@ -171,7 +171,7 @@ class Constraints:
             Busy: Too many others are compiled.
             SfgenError: One of them cannot be read, or bans everything.
         """
-        if ban.length < LARGE and all(map(judge.is_quick, ban.patterns)):
+        if ban.length < LARGE and all(map(compile_worker.is_quick, ban.patterns)):
             return await in_request_thread(ban.compiled)
         return await self._once((ban.digest,), lambda making: self._ban(making, ban))
 
@@ -217,7 +217,7 @@ class Constraints:
             raise
         finally:
             making.waiters -= 1
-            if not making.waiters and not making.is_judged and not making.task.done():
+            if not making.waiters and making.needs_worker and not making.task.done():
                 making.task.cancel()  # and with it the process that compiles
                 self._under_way.pop(key, None)
 
@@ -225,7 +225,7 @@ class Constraints:
         if self._is_closed:
             raise Stopping
         if len(self._under_way) >= MOST_UNDER_WAY:
-            raise Busy(len(self._under_way), max(1, round(self._seconds / JUDGES[True])), "constraints")
+            raise Busy(len(self._under_way), max(1, round(self._seconds / WORKERS[True])), "constraints")
         making = self._under_way[key] = _Making()
         making.task = asyncio.create_task(make(making))
         making.task.add_done_callback(partial(self._keep, key, making))
@@ -233,21 +233,23 @@ class Constraints:
 
     async def _make(self, making: _Making, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
         is_large = len(own.written) >= LARGE
-        if not is_large and judge.is_cheap(own):
-            making.is_judged = True
-            return await self._here(is_large, partial(judge.compiled, own, vocabulary))
-        form = await self._judge(is_large, making, judge.judged, own, _names(own, vocabulary))
-        return await self._here(is_large, partial(judge.taken, form, vocabulary))
+        if not is_large and compile_worker.is_cheap(own):
+            making.needs_worker = False
+            return await self._here(is_large, partial(compile_worker.compile_index, own, vocabulary))
+        form = await self._in_worker(is_large, making, compile_worker.compile_constraint, own, _names(own, vocabulary))
+        return await self._here(is_large, partial(compile_worker.index_of_form, form, vocabulary))
 
     async def _clean(self, making: _Making, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
         is_large = len(own.written) + ban.length >= LARGE
         names = _names(own, index.vocabulary)
-        form = await self._judge(is_large, making, judge.cleaned, own, ban, start.prompt, names)
-        return await self._here(is_large, partial(judge.taken_clean, form, index))
+        form = await self._in_worker(
+            is_large, making, compile_worker.compile_without_banned, own, ban, start.prompt, names
+        )
+        return await self._here(is_large, partial(compile_worker.clean_index_of_form, form, index))
 
     async def _ban(self, making: _Making, ban: Ban) -> BannedWords:
         is_large = ban.length >= LARGE
-        form = await self._judge(is_large, making, judge.banned, ban)
+        form = await self._in_worker(is_large, making, compile_worker.compile_ban, ban)
         return await self._here(is_large, partial(of_compiled_form, form))
 
     def _pool(self, is_large: bool) -> asyncio.Task[ProcessPool]:
@@ -266,18 +268,21 @@ class Constraints:
         with self._closing:
             if self._is_closed:
                 raise Stopping
-            pool = self._judges[is_large] = ProcessPool(
-                JUDGES[is_large], context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
+            pool = self._workers[is_large] = ProcessPool(
+                WORKERS[is_large],
+                context=self._context,
+                initializer=compile_worker.set_up_process,
+                initargs=[WORKER_BYTES, NICE],
             )
-            pool.schedule(judge.ready)
+            pool.schedule(compile_worker.confirm_start)
             return pool
 
     async def _here(self, is_large: bool, make: Callable[[], Made]) -> Made:
         """Call a function in a thread of this process."""
         return await asyncio.get_running_loop().run_in_executor(self._slow if is_large else self._quick, make)
 
-    async def _judge(
-        self, is_large: bool, making: _Making, judges: Callable[..., SfgenError | CompiledForm], *given: Any
+    async def _in_worker(
+        self, is_large: bool, making: _Making, work: Callable[..., SfgenError | CompiledForm], *given: Any
     ) -> CompiledForm:
         """Let a process of the pool compile; return the compiled form.
 
@@ -287,23 +292,23 @@ class Constraints:
             Stopping: The server is stopping, and nothing more may be started.
             SfgenError: It cannot be read or compiled.
         """
-        judged: Future[SfgenError | CompiledForm]
+        running: Future[SfgenError | CompiledForm]
         begun = self._pool(is_large)
         await asyncio.wait([begun])  # not a shield: from Python 3.14 on that tells on stderr of what fails behind it
         pool = begun.result()
         if self._is_closed:
             raise Stopping
-        judged = pool.schedule(judges, args=given, timeout=self._seconds)
+        running = pool.schedule(work, args=given, timeout=self._seconds)
         try:
-            verdict = await asyncio.wrap_future(judged)
+            result = await asyncio.wrap_future(running)
         except TooLong:
             raise CompileTimeout(self._seconds) from None
         except (ProcessExpired, MemoryError, RecursionError):
             raise OutOfMemory("the constraint") from None
-        if isinstance(verdict, SfgenError):
-            raise verdict
-        making.is_judged, making.nbytes = True, FORMS * verdict.nbytes
-        return verdict
+        if isinstance(result, SfgenError):
+            raise result
+        making.needs_worker, making.nbytes = False, FORMS * result.nbytes
+        return result
 
     # ---- what is kept ----------------------------------------------------------------------------------------------
 
@@ -367,10 +372,10 @@ class Constraints:
         for thread in (self._quick, self._slow):
             thread.shutdown(wait=False, cancel_futures=True)
         with self._closing:  # a server's end calls this from two threads, and a pool may be closed only once
-            while self._judges:
-                judges: Any = self._judges.popitem()[1]  # pebble's methods have no types
-                judges.stop()
-                judges.join()
+            while self._workers:
+                pool: Any = self._workers.popitem()[1]  # pebble's methods have no types
+                pool.stop()
+                pool.join()
 
 
 class WithoutTokens:
@@ -402,7 +407,7 @@ def _context() -> Any:
     from multiprocessing import forkserver, resource_tracker
 
     context: Any = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sfgen.serve.warm_judge"])
+    context.set_forkserver_preload(["sfgen.serve.forkserver_preload"])
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

@@ -26,8 +26,8 @@ from sfgen.serve.bodies import (
     TextRequest,
     refuse_unknown,
 )
+from sfgen.serve.compile_worker import Ban
 from sfgen.serve.engine import SlowMask
-from sfgen.serve.judge import Ban
 
 MOST_STOPS = 1024
 

@@ -24,8 +24,8 @@ from sfgen.errors import SfgenError
 from sfgen.index import Index
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model, Scores
+from sfgen.serve.compile_worker import Ban
 from sfgen.serve.constraints import Constraints
-from sfgen.serve.judge import Ban
 
 TOKENS = 24
 """The number of tokens of each text."""

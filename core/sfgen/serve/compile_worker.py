@@ -120,18 +120,18 @@ def _positions(node: Node) -> int:
             return sum(map(_positions, children(node))) or 1
 
 
-def compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
+def compile_index(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
     """Compile a constraint over a vocabulary."""
-    return _over(_compiled(own), vocabulary)
+    return _index_over(_constraint_of(own), vocabulary)
 
 
-def taken(form: CompiledForm, vocabulary: Vocabulary) -> Index:
+def index_of_form(form: CompiledForm, vocabulary: Vocabulary) -> Index:
     """Make the index of a constraint that another process has compiled."""
-    return _over(of_compiled_form(form), vocabulary)
+    return _index_over(of_compiled_form(form), vocabulary)
 
 
-def taken_clean(form: CompiledForm, index: Index) -> Index | None:
-    """Make the index of a constraint without banned words from the compiled form that ``cleaned`` returns."""
+def clean_index_of_form(form: CompiledForm, index: Index) -> Index | None:
+    """Make the index of a constraint without banned words from the form that ``compile_without_banned`` returns."""
     is_same, clean = of_compiled_form(form)
     if is_same:
         return index
@@ -142,34 +142,36 @@ def taken_clean(form: CompiledForm, index: Index) -> Index | None:
     return found
 
 
-def _over(constraint: Any, vocabulary: Vocabulary) -> Index:
+def _index_over(constraint: Any, vocabulary: Vocabulary) -> Index:
     index: Index = Index(constraint, vocabulary)
     index.guide()  # refuses a constraint without a text
     return index
 
 
-def judged(own: OwnConstraint, names: Collection[str] = ()) -> SfgenError | CompiledForm:
+def compile_constraint(own: OwnConstraint, names: Collection[str] = ()) -> SfgenError | CompiledForm:
     """Compile a constraint in a process of the pool; return its compiled form, or the error.
 
     ``names`` are the names of the vocabulary's special tokens, which tool calls may contain.
     """
-    return _form_of(lambda: _compiled(own, names))
+    return _form_of(lambda: _constraint_of(own, names))
 
 
-def banned(ban: Ban) -> SfgenError | CompiledForm:
+def compile_ban(ban: Ban) -> SfgenError | CompiledForm:
     """Compile banned words and patterns in a process of the pool; return their compiled form, or the error."""
     return _form_of(ban.compiled)
 
 
-def cleaned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> SfgenError | CompiledForm:
+def compile_without_banned(
+    own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]
+) -> SfgenError | CompiledForm:
     """Take banned words out of a constraint in a process of the pool; return a compiled form, or the error.
 
     The form has a flag for an unchanged constraint, and the changed one; ``None`` if a matcher must check the text.
     """
-    return _form_of(lambda: _cleaned(own, ban, prompt, names))
+    return _form_of(lambda: _constraint_without_banned(own, ban, prompt, names))
 
 
-def _compiled(own: OwnConstraint, names: Collection[str] = ()) -> Any:
+def _constraint_of(own: OwnConstraint, names: Collection[str] = ()) -> Any:
     constraint = read_constraint(own)
     _complete(constraint, names)
     return constraint
@@ -183,7 +185,7 @@ def _complete(constraint: Any, names: Collection[str]) -> None:
         constraint.shortest()
 
 
-def _cleaned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> tuple[bool, Any]:
+def _constraint_without_banned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> tuple[bool, Any]:
     constraint = read_constraint(own)
     clean: Any = clean_constraint(constraint, ban.compiled(), prompt)
     if clean is None or clean is constraint:
@@ -215,7 +217,7 @@ def _addresses() -> int:
         return 0
 
 
-def begin(most: int, nice: int) -> None:
+def set_up_process(most: int, nice: int) -> None:
     """Set up a process that compiles: bound its further memory, and give it a lower priority."""
     import resource
 
@@ -224,5 +226,5 @@ def begin(most: int, nice: int) -> None:
     os.nice(nice)
 
 
-def ready() -> None:
+def confirm_start() -> None:
     """Do nothing: its result shows that a process has started."""
