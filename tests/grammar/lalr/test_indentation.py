@@ -301,13 +301,13 @@ def test_views_name_the_open_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("start: X [_INDENT X _DEDENT]\nX: /x/\n_NL: /(\\n *)+/\n%declare _INDENT _DEDENT", "may stand after|_NL"),
+        ("start: X [_INDENT X _DEDENT]\nX: /x/\n_NL: /(\\n *)+/\n%declare _INDENT _DEDENT", "is allowed after|_NL"),
         (TREE.replace("_INDENT tree+ _DEDENT", "_INDENT tree+"), "indents and dedents that are not closed"),
-        (TREE.replace("_NL [_INDENT tree+ _DEDENT]", "[_INDENT tree+ _DEDENT] _NL"), "may stand after"),
-        (TREE.replace(r"(\r?\n[\t ]*)+", r"\r?\n[\t ]*"), "ends with its first line"),
+        (TREE.replace("_NL [_INDENT tree+ _DEDENT]", "[_INDENT tree+ _DEDENT] _NL"), "is allowed after"),
+        (TREE.replace(r"(\r?\n[\t ]*)+", r"\r?\n[\t ]*"), "ends after its first line"),
         (CALLS.replace('")" |', '_NEWLINE ")" |', 1), "newline in brackets"),
         (CALLS.replace('")" |', "|", 1), "brackets that are not closed"),
-        (TREE.replace("_NL", "LINE"), "declared and has no definition"),
+        (TREE.replace("_NL", "LINE"), "declared but not defined"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(text: str, reason: str) -> None:

@@ -144,7 +144,7 @@ def test_in_short() -> None:
             'start: A\nA: %regex {"substring_chars": "ab"}',
             "the terminal A can match the empty text, which lark does not allow: '(?:%regex{…})?'",
         ),
-        ('start: A\nA: /b$/ %regex {"substring_chars": "ab"}', "an anchor or an atomic group stands beside %regex"),
+        ('start: A\nA: /b$/ %regex {"substring_chars": "ab"}', "an anchor or an atomic group beside %regex"),
         ('start: %regex {"substring_chars": "ab"} x', "Rule 'x' used but not defined"),
     ],
 )

@@ -194,7 +194,7 @@ LARK = [
     _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
     _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
     _file("%declare _IN\nstart: _IN\n", "_IN is declared but not defined, and no indenter adds it"),
-    _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, cannot be followed: a backreference"),
+    _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, is not supported: a backreference"),
     _file('start: start "x"\n', "there is no text at all: a rule never ends at line 1, column 1"),
     _file("start: A B\nA: /a+/\nB: /a/\n", "the terminals that the lexer prefers leave no text"),
     _file(_doubled(18), "the shortest text has 262,144 bytes; texts of more than 65,536 are not written out"),
@@ -235,11 +235,11 @@ LARK = [
         'start: %regex {"substring_words": 1}\n', "substring_words must be a text and not empty at line 1, column 15"
     ),
     _file(f'start: %regex {{"substring_chars": "{"a" * 2500}"}}\n', "3,000,000 steps of construction for a document"),
-    _file('start: A\nA: /a$/ %regex {"substring_chars": "b"}\n', "an anchor or an atomic group stands beside %regex"),
+    _file('start: A\nA: /a$/ %regex {"substring_chars": "b"}\n', "an anchor or an atomic group beside %regex"),
     # --- indentation
     _indented(
-        "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends with its first line at line 3", r"/\n[\t ]*/"
+        "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends after its first line at line 3", r"/\n[\t ]*/"
     ),
-    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT may stand after A, where no indenter puts it"),
+    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT is allowed after A, where no indenter adds it"),
     _indented("start: (A _NL _INDENT A _NL)+\n", "has indents and dedents that are not closed in the same rule"),
 ]

@@ -1,10 +1,11 @@
 """A Lark grammar with its lexer, loaded from the user's cache folder where possible.
 
-lark takes half a second for its own grammar of Python, and the lexer as long. The key of a file is the text, the start
-rule, the imported files, and the code that makes its content. Nothing depends on the cache: a damaged file is made
-again. A loaded grammar imports lark only when lark has to judge a text.
+lark takes half a second for its own grammar of Python, and the lexer takes as long. The name of a file is a hash of the
+text, the start rule, the options, the folder of imports, and the code that makes the content; imported files are
+compared when it is loaded. Results do not depend on the cache: a damaged file is made again. A loaded grammar imports
+lark only when lark has to check a text.
 
-A file holds arrays, and the rest as JSON, after the SHA-256 of all. Nothing in it is executed.
+A file contains a SHA-256 digest of the rest, then arrays, one of which is JSON. Nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from sfgen.grammar.lalr.tables import Context, Lexer, ParseTables, Rule, Termina
 from sfgen.index.atomic_write import write_whole
 
 FOLDER = "grammars"
-"""Its name in the user's cache folder."""
+"""The name of the cache in the user's cache folder."""
 
 MAX_FILES = 200
-"""The most files that are kept; the oldest go first."""
+"""The most files that are kept; the oldest are deleted first."""
 
 _SUFFIX = ".tables"
 _CODE = ("grammar/lalr", "grammar/shell", "automata", "regex")
@@ -72,7 +73,7 @@ class _Stored(NamedTuple):
     Attributes:
         tables: The tables.
         lexer: The lexer.
-        distances: The part of the distances that masks need; ``None`` where the grammar has no text.
+        distances: The part of the distances that masks need; ``None`` if the grammar has no text.
         imported: The texts of the imported files, by their paths.
         missing: The paths at which lark looked for a file and found none.
     """
@@ -95,7 +96,7 @@ def compile_lark(
 ) -> CompiledGrammar:
     """Read a Lark grammar and make its lexer, or load both from the cache.
 
-    ``directory`` or ``files`` has the files that it imports; ``max_blanks`` is as in
+    ``directory`` or ``files`` contains the files that it imports; ``max_blanks`` is as in
     :func:`~sfgen.grammar.lalr.lexer.make_lexer`.
     """
     path = _path(text, start, max_blanks, directory, files, indentation)
@@ -125,7 +126,7 @@ def _known_distances(tables: ParseTables, lexer: Lexer) -> KnownDistances | None
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of cached grammars; ``None`` where none is writable."""
+    """Return the folder of cached grammars; ``None`` if none is writable."""
     return next((folder / FOLDER for folder in user_folders() if is_usable(folder / FOLDER)), None)
 
 

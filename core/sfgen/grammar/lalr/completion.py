@@ -1,7 +1,7 @@
 """The shortest text of a parser's configuration, byte by byte.
 
-Each step takes the smallest byte that brings the end nearer by one. The costs of a parser do not add up, so no part of
-the text can be found separately.
+Each step takes the smallest byte after which the end is one byte nearer. The costs of a parser are no sums over its
+stack, so no part of the text can be found separately.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from sfgen.grammar.shell.completion import Completion
 from sfgen.vocabulary import Vocabulary
 
 _KEPT_STEPS = 1 << 16
-"""The positions whose next byte is cached."""
+"""The most positions whose next byte is cached."""
 
 _NO_BYTE = 256
 """More than any byte."""
 
 
 class LalrCompletion(Completion[LalrConfiguration]):
-    """Finds shortest completions over one vocabulary, ``None`` for texts only. Safe to share between threads."""
+    """Finds shortest completions; without a vocabulary only as texts. Safe to share between threads."""
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary | None) -> None:
         super().__init__(vocabulary, FAR)
@@ -50,7 +50,7 @@ class LalrCompletion(Completion[LalrConfiguration]):
         return bytes(text)
 
     def _nearer(self, position: LalrPosition, least: int) -> tuple[int, LalrPosition]:
-        """Return the smallest byte that is one nearer to the end, and the position after it."""
+        """Return the smallest byte after which the end is one byte nearer, and the position after it."""
         step = self._steps.get(position)
         if step is None:
             byte = min(self._nearest_byte(configuration, least) for configuration in position)

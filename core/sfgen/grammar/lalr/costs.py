@@ -1,21 +1,21 @@
 """Costs of reading: from a lexer state to a terminal, and through a nonterminal.
 
-A *label* is a terminal that has ended with its lookahead obligation, or the end of the text. It is *pending*, as the
+A *label* is a terminal that has ended, with its lookahead obligation, or the end of the text. It is *pending*, as the
 parser's lookahead, from the moment when the lexer commits the terminal until the parser shifts it. Costs are counted in
 bytes. There are two steps.
 
 * ``byte_costs``: from each lexer state to each label, by breadth-first search.
 * ``Readings``: from a pending label to each label after a nonterminal, or after the rest of a rule. The cost of a
-  terminal is that of the gap after it. The cost of a nonterminal is that of the symbols of one of its rules, if the
-  parser reduces this rule before the label that is pending then. These are equations between matrices over the semiring
-  (min, +) (Knuth, 1977; Reps, Schwoon, Jha and Melski, 2005, for stacks). The label decides each action, so conflicts
-  that lark resolved as shifts are not a special case.
+  terminal is the cost of the gap after it. The cost of a nonterminal is the cost of the symbols of one of its rules, if
+  the parser reduces this rule before the label that is pending then. These are equations between matrices over the
+  semiring (min, +) (Knuth, 1977; Reps, Schwoon, Jha and Melski, 2005, for stacks). The label decides each action, so
+  conflicts that lark resolved as shifts are not a special case.
 
 A network of rules has one number for each state; two examples show that a parser needs matrices. In ``start: x B | x C
 C C`` with ``x: A``, B may follow A only after a blank, and blanks are not allowed. Reading ``x`` after the pending A
 costs nothing if the next label is C, and is impossible if it is B. So the cheapest ``x`` and the cheapest rest after it
-do not add up to the cheapest text. In ``start: x A | C`` with ``x: A | A x``, lark shifts each A: after A there is no
-way to the end, although both rules have short texts.
+do not add up to the cheapest text. In ``start: x A | C`` with ``x: A | A x``, lark shifts each A: after A the
+end cannot be reached, although both rules have short texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sfgen.grammar.lalr.tables import NO_STATE, Lexer
 from sfgen.kernels import Int, Int32s, Int32Table, Int32TableOut, kernel
 
 FAR = 1 << 29
-"""The cost where there is no way. The sum of three fits into an int32."""
+"""The cost if the target cannot be reached. The sum of three such costs fits into an int32."""
 
 
 def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
@@ -53,8 +53,8 @@ def byte_costs(
 ) -> NDArray[np.int32]:
     """Return the fewest bytes from each lexer state to each label's commit.
 
-    int32 ``[lexer_states, labels + 1]``; the last column is the end of the text; ``FAR`` where there is no way. All
-    labels are searched at once, breadth first, backwards from the commits. ``usable`` are the bytes that may be
+    int32 ``[lexer_states, labels + 1]``; the last column is the end of the text; ``FAR`` if it cannot be reached. The
+    breadth-first search runs for all labels at once, backwards from the commits. ``usable`` are the bytes that may be
     written, bool ``[256]``.
     """
     lexer_states, width = len(lexer.step), len(labels) + 1
@@ -80,7 +80,7 @@ def byte_costs(
 
 
 def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the predecessors of each lexer state begin, and all predecessors."""
+    """Return the index of the first predecessor of each lexer state, and the list of all predecessors."""
     lexer_states = len(lexer.step)
     bytes_ = lexer.byte_classes if usable is None else lexer.byte_classes[usable]
     step = lexer.step[:, np.unique(bytes_)]
@@ -91,7 +91,7 @@ def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np
 
 
 def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
-    """Return the least cost over the labels of each terminal, int32 ``[rows, terminals]``; ``FAR`` without a label."""
+    """Return the least cost of the labels of each terminal, int32 ``[rows, terminals]``; ``FAR`` if it has none."""
     if np.array_equal(terminals, np.arange(count)):  # one label for each terminal, the usual case
         return costs
     least = np.full((len(costs), count), FAR, dtype=np.int32)
@@ -105,7 +105,7 @@ class _Matrix(NamedTuple):
 
     Attributes:
         labels: The pending labels, int32 ``[rows]``.
-        costs: int32 ``[rows, labels]``; ``FAR`` where there is no way.
+        costs: int32 ``[rows, labels]``; ``FAR`` if the label cannot be reached.
     """
 
     labels: NDArray[np.int32]
@@ -125,7 +125,7 @@ class Readings:
         self.items = items
         self._lexer = lexer
         self.obligations = [obligation for _, obligation in labels]
-        """The obligation of each label but the last."""
+        """The obligation of each label except the last."""
         self._costs = costs
         end = len(items.tables.terminals) - 1
         self.terminals = np.array([terminal for terminal, _ in labels] + [end], dtype=np.intp)
@@ -147,7 +147,7 @@ class Readings:
         return costs
 
     def reduced(self, state: int, rule: int) -> NDArray[np.bool_]:
-        """Return the labels before which a state reduces, bool ``[labels + 1]``."""
+        """Return the labels before which a state reduces a rule, bool ``[labels + 1]``."""
         is_reduced = self._masks.get((state, rule))
         if is_reduced is None:
             is_reduced = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
@@ -187,7 +187,7 @@ class Readings:
         return _Matrix(labels, np.full((len(labels), len(self.terminals)), FAR, dtype=np.int32))
 
     def _solve(self) -> None:
-        """Lower the costs of all nonterminals to the solution, by a worklist."""
+        """Lower the costs of all nonterminals to the solution, with a worklist."""
         dependents = self._dependents()
         waiting = deque(range(len(self._readings)))
         is_waiting = [True] * len(self._readings)
@@ -201,7 +201,7 @@ class Readings:
                         waiting.append(other)
 
     def _update(self, number: int) -> bool:
-        """Compute the costs of a nonterminal from the others; tell whether some fell."""
+        """Compute the costs of a nonterminal from the others; return whether some became lower."""
         state, nonterminal = self.items.readings[number]
         known = self._readings[number]
         costs = known.costs.copy()

@@ -1,14 +1,14 @@
 """D(configuration): the fewest bytes from a configuration to the end of the text.
 
 A configuration is a lexer state and a node of the parser's stack. D is the least sum, over all labels, of the cost from
-the lexer state to the label and the cost from the label at the node to the end. The second depends on the pending label
-(see ``costs``), so it is a vector over labels and not a sum over the frames of the stack.
+the lexer state to the label and the cost from the label at the node to the end. The second cost depends on the pending
+label (see ``costs``), so it is a vector over labels and not a sum over the frames of the stack.
 
 Up to a constant that is added to all entries, few different vectors occur. With ``value: "[" value "]" | "1"`` each
 ``[`` adds one byte, and changes nothing else. So each node of the stack has a *stack class*: its state with the vectors
-after its items, from which the least entry is subtracted; the node keeps that entry. The class of a node follows from
-its own state and the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack needs
-them; a stack of ten thousand brackets has two or three.
+after its items, minus their least entry; the node stores that entry. The class of a node follows from its own state and
+the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack needs them; a stack of
+ten thousand brackets has two or three.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class KnownDistances(NamedTuple):
-    """The part of the distances that masks need, kept with a grammar; the rest is computed when a limit is near.
+    """The part of the distances that masks need, stored with a grammar; the rest is computed near a limit.
 
     Attributes:
         cost: See ``TextDistances``.
@@ -49,9 +49,9 @@ class TextDistances:
     Attributes:
         labels: The terminals with their lookahead obligations.
         cost: The fewest bytes from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``:
-            0 where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
+            0 if it can be committed at once, ``FAR`` if it never can. The last column is the end of the text.
         terminals: The terminal of each label, and of the end of the text, intp ``[labels + 1]``.
-        known: The distances that were kept with the grammar; ``None``: none were, or the grammar has no text.
+        known: The distances that are stored with the grammar; ``None`` if none are, or if the grammar has no text.
     """
 
     def __init__(
@@ -95,21 +95,21 @@ class TextDistances:
         return StackClasses(self.readings, self._stacks)
 
     def of(self, lexer_state: int, node: int) -> int:
-        """Return the fewest bytes to the end of the text; ``FAR`` where there is no way."""
+        """Return the fewest bytes to the end of the text; ``FAR`` if it cannot be reached."""
         number, added = self.classes.of(node)
-        least = int((self.cost[lexer_state] + self.classes.behind[number]).min())
+        least = int((self.cost[lexer_state] + self.classes.costs_after[number]).min())
         return FAR if least >= FAR else least + added
 
     def of_many(self, lexer_states: NDArray[np.int32], node: int) -> NDArray[np.int32]:
         """Return the fewest bytes to the end from several lexer states, int32."""
         number, added = self.classes.of(node)
-        least: NDArray[np.int32] = (self.cost[lexer_states] + self.classes.behind[number]).min(axis=1)
+        least: NDArray[np.int32] = (self.cost[lexer_states] + self.classes.costs_after[number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(added))
 
     def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
         """Return the fewest bytes from each lexer state to each terminal, int32 ``[lexer_states, terminals]``.
 
-        No other terminal may end before. ``labels`` are the labels that count, bool ``[labels + 1]``; without, all do.
+        No other terminal may end before it. ``labels`` selects labels, bool ``[labels + 1]``; ``None``: all.
         """
         cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
         return by_terminal(cost, self.terminals, len(self._tables.terminals))
@@ -127,7 +127,7 @@ class _Vector(NamedTuple):
     """The bytes to the end after each pending label.
 
     Attributes:
-        number: The number of the vector from which its least entry is taken off.
+        number: The number of the vector minus its least entry.
         added: The least entry.
     """
 
@@ -139,7 +139,7 @@ _REFUSED = _Vector(0, 0)
 """The vector in which every entry is ``FAR``."""
 
 
-def _more(vector: _Vector, added: int) -> _Vector:
+def _plus(vector: _Vector, added: int) -> _Vector:
     """Add a number to all entries of a vector."""
     return vector if vector.number == 0 else _Vector(vector.number, vector.added + added)
 
@@ -149,21 +149,21 @@ class _StackClass(NamedTuple):
 
     Attributes:
         state: The parser's state.
-        behind_items: The costs behind each item of the state.
-        behind_readings: The costs behind nonterminals that are read on top of the state, as far as they are known.
+        after_items: The costs after each item of the state.
+        after_readings: The costs after nonterminals that were read on top of the state, of those computed so far.
     """
 
     state: int
-    behind_items: tuple[_Vector, ...]
-    behind_readings: dict[int, _Vector]
+    after_items: tuple[_Vector, ...]
+    after_readings: dict[int, _Vector]
 
 
 class StackClasses:
     """Finds the class of each stack node, and the costs after it. Safe to share between threads.
 
     Attributes:
-        behind: The bytes behind each label with a class on top, to which the node adds its own, int32 ``[classes,
-            labels + 1]``. Rows after those of the known classes mean nothing.
+        costs_after: The bytes to the end after each label with a class on top, to which the node adds its own number,
+            int32 ``[classes, labels + 1]``. Rows beyond the known classes are unused.
     """
 
     def __init__(self, readings: Readings, stacks: StateStacks) -> None:
@@ -175,11 +175,11 @@ class StackClasses:
         self._vectors = [refused]  # each int32 ``[labels + 1]``; the least entry is 0, except here
         self._vector_numbers = {refused.tobytes(): _REFUSED.number}
         self._before: dict[tuple[int, Item, int], _Vector] = {}
-        self._lesser: dict[tuple[int, int, int], _Vector] = {}
+        self._minima: dict[tuple[int, int, int], _Vector] = {}
         self._classes: list[_StackClass] = []
         self._numbers: dict[tuple[int, tuple[_Vector, ...]], int] = {}
         self._pushed: dict[tuple[int, int], tuple[int, int]] = {}
-        self.behind = np.tile(refused, (1 << 4, 1))
+        self.costs_after = np.tile(refused, (1 << 4, 1))
         self._lock = threading.Lock()
         at_end = refused.copy()
         at_end[-1] = 0
@@ -199,7 +199,7 @@ class StackClasses:
                     number, more = self._push(number, self._stacks.states[each])
                     added += more
                     self._of[each] = number, added
-                known = number, added  # which another thread may have found before the lock was free
+                known = number, added  # perhaps found by another thread before the lock was free
         return known
 
     # ---- classes ---------------------------------------------------------------------------------------------------
@@ -211,48 +211,48 @@ class StackClasses:
             below, vectors = self._classes[number], list[_Vector]()
             for item in self._items.kernels[state]:
                 if item.read == 1:
-                    vectors.append(self._behind_reading(below, self._tables.rules[item.rule].nonterminal))
+                    vectors.append(self._after_reading(below, self._tables.rules[item.rule].nonterminal))
                 else:
-                    vectors.append(self._behind_item(below, item))
+                    vectors.append(self._after_item(below, item))
             added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
-            above = self._class(state, tuple([_more(vector, -added) for vector in vectors]))
+            above = self._class(state, tuple([_plus(vector, -added) for vector in vectors]))
             pushed = self._pushed[number, state] = above, added
         return pushed
 
-    def _class(self, state: int, behind_items: tuple[_Vector, ...]) -> int:
+    def _class(self, state: int, after_items: tuple[_Vector, ...]) -> int:
         """Return the number of a class."""
-        number = self._numbers.get((state, behind_items))
+        number = self._numbers.get((state, after_items))
         if number is None:
             number = len(self._classes)
-            if number == len(self.behind):
-                self.behind = np.concatenate([self.behind, self.behind])
-            self._classes.append(_StackClass(state, behind_items, {}))
-            self.behind[number] = self._behind(self._classes[-1])
-            self._numbers[state, behind_items] = number
+            if number == len(self.costs_after):
+                self.costs_after = np.concatenate([self.costs_after, self.costs_after])
+            self._classes.append(_StackClass(state, after_items, {}))
+            self.costs_after[number] = self._find_costs_after(self._classes[-1])
+            self._numbers[state, after_items] = number
         return number
 
-    def _behind(self, top: _StackClass) -> NDArray[np.int32]:
+    def _find_costs_after(self, top: _StackClass) -> NDArray[np.int32]:
         """Compute the costs after each label with a class on top, int32 ``[labels + 1]``."""
         least = _REFUSED
-        for item, vector in zip(self._items.kernels[top.state], top.behind_items, strict=True):
-            least = self._lesser_of(least, self._before_rest(top.state, item, vector))
+        for item, vector in zip(self._items.kernels[top.state], top.after_items, strict=True):
+            least = self._minimum(least, self._before_rest(top.state, item, vector))
         costs = self._array(least)
         if top.state == self._tables.start:
             for nonterminal in np.flatnonzero(self._tables.gotos[top.state] == self._tables.end).tolist():
                 read = self._readings.of(top.state, -1 - nonterminal)
-                behind = self._array(self._behind_reading(top, nonterminal))
-                costs[read.labels] = np.minimum(costs[read.labels], (read.costs + behind).min(axis=1))
+                after = self._array(self._after_reading(top, nonterminal))
+                costs[read.labels] = np.minimum(costs[read.labels], (read.costs + after).min(axis=1))
         return costs
 
-    def _behind_item(self, below: _StackClass, item: Item) -> _Vector:
+    def _after_item(self, below: _StackClass, item: Item) -> _Vector:
         """Return the costs after an item whose last symbol was read on top of a class."""
-        return below.behind_items[self._items.kernels[below.state].index(Item(item.rule, item.read - 1))]
+        return below.after_items[self._items.kernels[below.state].index(Item(item.rule, item.read - 1))]
 
-    def _behind_reading(self, top: _StackClass, nonterminal: int) -> _Vector:
-        """Return the costs after each label after a nonterminal on top of a class."""
-        if nonterminal not in top.behind_readings:
+    def _after_reading(self, top: _StackClass, nonterminal: int) -> _Vector:
+        """Return the costs for each label after a nonterminal that was read on top of a class."""
+        if nonterminal not in top.after_readings:
             self._solve(top, nonterminal)
-        return top.behind_readings[nonterminal]
+        return top.after_readings[nonterminal]
 
     def _solve(self, top: _StackClass, wanted: int) -> None:
         """Find the costs after a nonterminal, and after those whose rules begin with it.
@@ -266,8 +266,8 @@ class StackClasses:
             nonterminal = waiting.pop()
             if nonterminal in costs:
                 continue
-            if nonterminal in top.behind_readings:
-                costs[nonterminal] = top.behind_readings[nonterminal]
+            if nonterminal in top.after_readings:
+                costs[nonterminal] = top.after_readings[nonterminal]
                 continue
             state = self._items.after(top.state, -1 - nonterminal)
             is_end = top.state == self._tables.start and state == self._tables.end
@@ -278,46 +278,46 @@ class StackClasses:
                     uses.setdefault(begun, []).append((nonterminal, state, item))
                     waiting.append(begun)
                 else:
-                    through = self._before_rest(state, item, self._behind_item(top, item))
-                    costs[nonterminal] = self._lesser_of(costs[nonterminal], through)
+                    through = self._before_rest(state, item, self._after_item(top, item))
+                    costs[nonterminal] = self._minimum(costs[nonterminal], through)
         changed = list(costs)
         while changed:
             begun = changed.pop()
             for nonterminal, state, item in uses.get(begun, ()):
-                least = self._lesser_of(costs[nonterminal], self._before_rest(state, item, costs[begun]))
+                least = self._minimum(costs[nonterminal], self._before_rest(state, item, costs[begun]))
                 if least != costs[nonterminal]:
                     costs[nonterminal] = least
                     changed.append(nonterminal)
-        top.behind_readings.update(costs)
+        top.after_readings.update(costs)
 
     # ---- vectors ---------------------------------------------------------------------------------------------------
 
-    def _before_rest(self, state: int, item: Item, behind: _Vector) -> _Vector:
-        """Return the costs of the rest of an item, with those after it."""
-        key = state, item, behind.number
+    def _before_rest(self, state: int, item: Item, after: _Vector) -> _Vector:
+        """Return the costs of the rest of an item plus the costs after it."""
+        key = state, item, after.number
         before = self._before.get(key)
         if before is None:
-            rest, behind_rest = self._readings.rest(state, item), self._vectors[behind.number]
+            rest, after_rest = self._readings.rest(state, item), self._vectors[after.number]
             if rest is None:
-                costs = np.where(self._readings.reduced(state, item.rule), behind_rest, np.int32(FAR))
+                costs = np.where(self._readings.reduced(state, item.rule), after_rest, np.int32(FAR))
             else:
-                costs = np.full(len(behind_rest), FAR, dtype=np.int32)
-                costs[rest.labels] = (rest.costs + behind_rest).min(axis=1)
+                costs = np.full(len(after_rest), FAR, dtype=np.int32)
+                costs[rest.labels] = (rest.costs + after_rest).min(axis=1)
             before = self._before[key] = self._vector(costs)
-        return _more(before, behind.added)
+        return _plus(before, after.added)
 
-    def _lesser_of(self, one: _Vector, other: _Vector) -> _Vector:
-        """Return the lesser of two costs, for each label."""
+    def _minimum(self, one: _Vector, other: _Vector) -> _Vector:
+        """Return the minimum of two costs for each label."""
         if other in (one, _REFUSED):
             return one
         if one == _REFUSED:
             return other
         key = one.number, other.number, other.added - one.added
-        lesser = self._lesser.get(key)
-        if lesser is None:
+        minimum = self._minima.get(key)
+        if minimum is None:
             shifted = self._vectors[other.number] + np.int32(other.added - one.added)
-            lesser = self._lesser[key] = self._vector(np.minimum(self._vectors[one.number], shifted))
-        return _more(lesser, one.added)
+            minimum = self._minima[key] = self._vector(np.minimum(self._vectors[one.number], shifted))
+        return _plus(minimum, one.added)
 
     def _vector(self, array: NDArray[np.int32]) -> _Vector:
         """Return the vector of an array, int32 ``[labels + 1]``."""

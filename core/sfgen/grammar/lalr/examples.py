@@ -27,7 +27,7 @@ _LONGEST = 1 << 12
 def examples(reader: LalrReader, spelled: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
     """Yield texts endlessly, some of them several times.
 
-    In a grammar with conflicts some may not be texts of it. ``spelled`` spells out the codes of tokens.
+    In a grammar with conflicts some may not be texts of it. ``spelled`` replaces the codes of tokens by texts.
     """
     derivations = _Derivations(reader.tables)
     writer = _ExampleWriter(reader, spelled)
@@ -44,7 +44,7 @@ def examples(reader: LalrReader, spelled: Callable[[bytes], bytes] = bytes) -> I
 
 
 def fewest_terminals(tables: ParseTables) -> int | None:
-    """Count the fewest terminals that the rules derive; ``None`` where they derive none."""
+    """Count the fewest terminals that the rules derive; ``None`` if they derive no text."""
     return _Derivations(tables).fewest
 
 
@@ -68,7 +68,7 @@ class _Derivations:
 
     @property
     def fewest(self) -> int | None:
-        """The fewest terminals; ``None`` if there are none."""
+        """The fewest terminals; ``None`` if there is no text."""
         return self._least[self._start][0] if self._start in self._least else None
 
     def _shortest_rules(self) -> dict[int, tuple[int, int]]:
@@ -100,7 +100,7 @@ class _Derivations:
         return ways
 
     def shortest(self, symbols: Sequence[int]) -> list[int]:
-        """Return the fewest terminals of some symbols."""
+        """Return a shortest string of terminals that some symbols derive."""
         terminals, waiting = list[int](), list(reversed(symbols))
         while waiting:
             symbol = waiting.pop()
@@ -111,7 +111,7 @@ class _Derivations:
         return terminals
 
     def through(self, rule: int) -> list[int] | None:
-        """Return a short string of terminals that uses a rule; ``None`` where there is none."""
+        """Return a short string of terminals that uses a rule; ``None`` if there is none."""
         nonterminal = self._rules[rule].nonterminal
         if nonterminal not in self._from_start or not self._has_text(rule):
             return None
@@ -126,7 +126,7 @@ class _Derivations:
         return terminals
 
     def _has_text(self, rule: int) -> bool:
-        """Tell whether the rule derives a string that is not too long."""
+        """Return whether the rule derives a string that is not too long."""
         parts = [
             1 if symbol >= 0 else self._least.get(-1 - symbol, (None, 0))[0] for symbol in self._rules[rule].symbols
         ]
@@ -155,11 +155,11 @@ class _ExampleWriter:
         self._reach = reader.distances.to_terminals() < FAR
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
-        self._by_byte = sorted({(_nicest(classes, byte_class), byte_class) for byte_class in set(classes)})
+        self._by_byte = sorted({(_most_readable(classes, byte_class), byte_class) for byte_class in set(classes)})
         self._known_endings: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
 
     def text(self, terminals: Sequence[int]) -> str | None:
-        """Return a short text that the lexer reads as some terminals; ``None`` where none is found."""
+        """Return a short text that the lexer reads as some terminals; ``None`` if none is found."""
         reader, data = self._reader, bytearray()
         node, lexer_state = BOTTOM, reader.start[0].lexer_state
         for number, terminal in enumerate(terminals):
@@ -209,7 +209,7 @@ class _ExampleWriter:
         return self._known_endings[key]
 
 
-def _nicest(classes: bytes, byte_class: int) -> tuple[int, int]:
-    """Return the byte of a class that reads best, with its rank: letters, then digits, then the rest."""
+def _most_readable(classes: bytes, byte_class: int) -> tuple[int, int]:
+    """Return the rank and the most readable byte of a class: a letter, else a digit, else another byte."""
     order = {byte: rank for rank, byte in enumerate(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ")}
     return min((order.get(byte, 100 + byte), byte) for byte in range(256) if classes[byte] == byte_class)

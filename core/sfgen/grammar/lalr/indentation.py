@@ -1,23 +1,23 @@
 """Indentation in Lark grammars, as lark's ``Indenter`` adds it between lexer and parser.
 
 A grammar declares two terminals without a text (``%declare _INDENT _DEDENT``). After a newline terminal the indenter
-compares the column, which is the blanks after the last newline in it, with the open levels: a higher column is a new
-level, and the parser takes an indent; a lower one must be an open level, and the parser takes a dedent for each level
-that it closes. Newlines in brackets are dropped. At the end all levels are closed.
+compares the column, which is the width of the blanks after its last newline, with the open levels: a higher column
+opens a level, and the parser reads an indent; a lower column must be an open level, and the parser reads a dedent for
+each level that is closed. Newlines in brackets are dropped. At the end all levels are closed.
 
 So a configuration also has a *layout*: the open levels, the number of open brackets, and the column of the newline that
-is being read. ``LayoutReader`` reads bytes with it, and is the plain definition.
+is being read. ``LayoutReader`` reads bytes with a layout; it is the plain definition of a grammar's texts.
 
 A configuration is alive if a text completes it. Levels are not needed to decide that. In the lexer, an indent and a
 dedent are terminals with codes (see ``sfgen.grammar.shell.token_symbols``): bytes that no text has. The distances of
-lexer and parser tell whether some text with codes completes a configuration. Then a real text does, too, since
-``check_layout`` demands:
+lexer and parser decide whether some text with codes completes a configuration. Then a text without codes does, too,
+because ``check_layout`` requires:
 
 * Each rule has as many dedents as indents, and as many closing brackets as opening ones, properly nested. So the open
   levels and brackets are those on the parser's stack.
-* An indent stands after a newline only, a dedent after a newline or a dedent; brackets have no newlines inside.
+* An indent follows a newline only, a dedent follows a newline or a dedent; brackets have no newlines inside.
 * Indents and dedents keep the lookahead obligation of the newline before them (``lexer_states``): no character follows
-  them that would extend the newline. So no newline follows an indent directly, even where a rule has one there.
+  them that would extend the newline. So no newline follows an indent directly, even if a rule has one there.
 * A newline terminal reads further lines with any number of spaces. So each column can be reached from any other one.
 """
 
@@ -41,7 +41,7 @@ from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
 from sfgen.grammar.shell.token_symbols import CODE_BYTES
 
 INDENT_CODE, DEDENT_CODE = CODE_BYTES[-2:-1], CODE_BYTES[-1:]
-"""The codes of the declared terminals: the last ones, of which tokens of the grammar take the first."""
+"""The codes of the declared terminals: the last codes, as tokens of the grammar use the first ones."""
 
 _OPTIONS = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
 _NEWLINES = ("_NEWLINE", "_NL", "NEWLINE", "NL")
@@ -71,11 +71,11 @@ class Indentation:
 
     @classmethod
     def of(cls, indenter: Any) -> Indentation:
-        """Read the options of an indenter of lark's, or of anything with its attributes."""
+        """Read the options of an indenter of lark, or of an object with its attributes."""
         if isinstance(indenter, Indentation):
             return indenter
         hint = f"Make an object of the class: {indenter.__name__}()." if isinstance(indenter, type) else ""
-        arguments.given("indenter", indenter, "an Indenter as lark has them", *_OPTIONS, hint=hint)
+        arguments.given("indenter", indenter, "an Indenter of lark", *_OPTIONS, hint=hint)
         newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in _OPTIONS[:3])
         opening, closing = (tuple(arguments.texts(name, getattr(indenter, name))) for name in _OPTIONS[3:5])
         width = arguments.whole_number("tab_len", indenter.tab_len, least=1)
@@ -83,7 +83,7 @@ class Indentation:
 
     @classmethod
     def named(cls, options: Mapping[str, Any]) -> Indentation:
-        """Read options by lark's names; others are those of ``PythonIndenter``."""
+        """Read options by lark's names; the defaults are those of ``PythonIndenter``."""
         unknown = next((name for name in options if name not in _OPTIONS), None)
         if unknown is not None:
             raise UsageError(f"an indenter has no option {unknown!r}", hint=f"Its options are {', '.join(_OPTIONS)}.")
@@ -138,12 +138,12 @@ class LayoutTerminals(NamedTuple):
         return cls(newline, indent, dedent, opening, closing)
 
 
-# ---- what a grammar must be like -------------------------------------------------------------------------------------
+# ---- checks of a grammar ---------------------------------------------------------------------------------------------
 
 
 def check_layout(reader: LalrReader, terminals: LayoutTerminals, text: str) -> None:
-    """Refuse a grammar whose layout cannot be followed exactly; see the module."""
-    _Checks(reader.tables, terminals, text).check()
+    """Refuse a grammar whose layout cannot be read exactly; see the docstring of the module."""
+    _LayoutChecks(reader.tables, terminals, text).check()
     states = open_newlines(reader, terminals.newline)
     can_begin = _lines_begin_at(reader, terminals.newline)
     step, newline = reader.lexer.step, reader.lexer.byte_classes[0x0A]
@@ -157,31 +157,31 @@ def check_layout(reader: LalrReader, terminals: LayoutTerminals, text: str) -> N
     if not np.all(leads_there[:-1][states]):
         name = reader.tables.terminals[terminals.newline].name
         hint = r"Let it read several lines with spaces, as in /(\r?\n[\t ]*)+/."
-        raise GrammarError(f"the terminal {name} ends with its first line", text, definition_of(text, name), hint=hint)
+        raise GrammarError(f"the terminal {name} ends after its first line", text, definition_of(text, name), hint=hint)
 
 
 def open_newlines(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
-    """Tell in which lexer states a newline terminal may be open, or begin; bool ``[lexer_states]``."""
+    """Return whether a newline terminal may be open or begin in each lexer state, bool ``[lexer_states]``."""
     labels = [number for number, (terminal, _) in enumerate(reader.distances.labels) if terminal == newline]
     can_end: NDArray[np.bool_] = reader.distances.cost[:, labels].min(axis=1, initial=FAR) < FAR
     return can_end
 
 
 def _lines_begin_at(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
-    """Tell in which lexer states a newline terminal may end after any number of spaces."""
+    """Return whether a newline terminal may end after any number of spaces, bool ``[lexer_states]``."""
     lexer = reader.lexer
     owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
-    good = np.zeros(len(lexer.step), dtype=np.bool_)
-    good[owners[lexer.commit_terminals == newline]] = True
+    may_end = np.zeros(len(lexer.step), dtype=np.bool_)
+    may_end[owners[lexer.commit_terminals == newline]] = True
     after_space = lexer.step[:, lexer.byte_classes[0x20]]
     while True:
-        still = good & np.append(good, False)[after_space]
-        if (still == good).all():
-            return good
-        good = still
+        still = may_end & np.append(may_end, False)[after_space]
+        if (still == may_end).all():
+            return may_end
+        may_end = still
 
 
-class _Checks:
+class _LayoutChecks:
     """Checks the rules of a grammar with a layout."""
 
     def __init__(self, tables: ParseTables, terminals: LayoutTerminals, text: str) -> None:
@@ -197,7 +197,7 @@ class _Checks:
         self._repeat(self._find_before)
 
     def check(self) -> None:
-        """Refuse terminals that are not nested, or stand at a wrong place."""
+        """Refuse terminals that are not nested, or are at a wrong position in a rule."""
         newline, indent, dedent, opening, closing = self._terminals
         for rule in self._rules:
             self._check_nesting(rule.symbols, frozenset([indent]), frozenset([dedent]), rule.nonterminal)
@@ -208,8 +208,8 @@ class _Checks:
             if others:
                 other = min(others)
                 where = "at the start" if other < 0 else f"after {shown[other].shown}"
-                reason = f"{shown[terminal].name} may stand {where}, where no indenter puts it"
-                hint = f"It stands after {shown[newline].name} only."
+                reason = f"{shown[terminal].name} is allowed {where}, where no indenter adds it"
+                hint = f"Allow it after {shown[newline].name} only."
                 position = position_of(self._text, rf"%declare[^\n]*?\b({shown[terminal].name})\b")
                 raise GrammarError(reason, self._text, position, hint=hint)
 
@@ -243,7 +243,7 @@ class _Checks:
             pass
 
     def _find_sets(self) -> bool:
-        """Add to the terminals that begin, end and are inside each nonterminal; tell whether something changed."""
+        """Extend the sets of first, last and inner terminals of each nonterminal; return whether any changed."""
         changed = False
         for nonterminal, symbols in self._rules:
             is_empty = all(symbol < 0 and self._is_empty[-1 - symbol] for symbol in symbols)
@@ -272,18 +272,20 @@ class _Checks:
         return found
 
     def _find_before(self) -> bool:
-        """Add to the terminals before each nonterminal; -1 is the start of the text."""
+        """Extend the sets of terminals before each nonterminal, -1 for the start; return whether any changed."""
         changed = False
         start = int(np.flatnonzero(self._tables.gotos[self._tables.start] == self._tables.end)[0])
         for nonterminal, symbols in self._rules:
-            for place, symbol in enumerate(symbols):
+            for index, symbol in enumerate(symbols):
                 if symbol < 0:
-                    found = self._before_place(nonterminal, symbols[:place]) | ({-1} if -1 - symbol == start else set())
+                    found = self._terminals_before(nonterminal, symbols[:index]) | (
+                        {-1} if -1 - symbol == start else set()
+                    )
                     changed |= not found <= self._before[-1 - symbol]
                     self._before[-1 - symbol] |= found
         return changed
 
-    def _before_place(self, nonterminal: int, symbols: tuple[int, ...]) -> set[int]:
+    def _terminals_before(self, nonterminal: int, symbols: tuple[int, ...]) -> set[int]:
         found = self._edge(reversed(symbols), self._last)
         if all(symbol < 0 and self._is_empty[-1 - symbol] for symbol in symbols):
             start = int(np.flatnonzero(self._tables.gotos[self._tables.start] == self._tables.end)[0])
@@ -293,9 +295,9 @@ class _Checks:
     def _before_terminal(self, terminal: int) -> set[int]:
         found = set[int]()
         for nonterminal, symbols in self._rules:
-            for place, symbol in enumerate(symbols):
+            for index, symbol in enumerate(symbols):
                 if symbol == terminal:
-                    found |= self._before_place(nonterminal, symbols[:place])
+                    found |= self._terminals_before(nonterminal, symbols[:index])
         return found
 
 
@@ -336,7 +338,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
     """Reads bytes with lexer, indenter and parser. Safe to share between threads."""
 
     def __init__(self, reader: LalrReader, terminals: LayoutTerminals, tab_width: int) -> None:
-        super().__init__(reader.lexer, bytes(range(256)))  # columns tell bytes of one class apart
+        super().__init__(reader.lexer, bytes(range(256)))  # bytes of one class may lead to different columns
         self.reader = reader
         self.terminals = terminals
         self.tab_width = tab_width
@@ -368,7 +370,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
 
     def _column(self, column: int | None, byte: int, lexer_state: int) -> int | None:
         """Return the column after a byte that leads to a lexer state."""
-        if byte == 0x0A:  # a newline in another terminal, such as one that is ignored, begins no line
+        if byte == 0x0A:  # a newline in another terminal, such as an ignored one, begins no line
             return 0 if self._is_line_begun[lexer_state] else None
         if column is not None and byte == 0x20:
             return column + 1
@@ -384,29 +386,29 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
     def _ended(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
         """Yield obligation, stack node and layout after the terminals that may end here."""
         lexer_state, node, layout = configuration
-        yield from self.behind_newline(configuration)
+        yield from self.after_newline(configuration)
         for terminal, obligation in self.reader.commits_of(lexer_state):
             if terminal != self.terminals.newline:
-                after = self._behind(node, terminal, layout)
+                after = self._after_terminal(node, terminal, layout)
                 if after is not None:
                     yield obligation, *after
 
-    def behind_newline(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
+    def after_newline(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
         """Yield obligation, stack node and layout after a newline that may end here."""
         lexer_state, node, layout = configuration
         for terminal, obligation in self.reader.commits_of(lexer_state):
             if terminal == self.terminals.newline:
-                after = (node, layout._replace(column=None)) if layout.brackets else self._behind_newline(node, layout)
+                after = (node, layout._replace(column=None)) if layout.brackets else self._after_newline(node, layout)
                 if after is not None:
                     yield obligation, *after
 
-    def _behind(self, node: int, terminal: int, layout: Layout) -> tuple[int, Layout] | None:
-        """Return the node and the layout after a terminal that is no newline."""
+    def _after_terminal(self, node: int, terminal: int, layout: Layout) -> tuple[int, Layout] | None:
+        """Return the node and the layout after a terminal that is not a newline."""
         after, terminals = self.reader.stacks.after(node, terminal), self.terminals
         brackets = layout.brackets + (terminal in terminals.opening) - (terminal in terminals.closing)
         return None if after == NO_STATE or brackets < 0 else (after, Layout(layout.levels, brackets, None))
 
-    def _behind_newline(self, node: int, layout: Layout) -> tuple[int, Layout] | None:
+    def _after_newline(self, node: int, layout: Layout) -> tuple[int, Layout] | None:
         """Return the node and the layout after a newline with its column, outside of brackets."""
         levels, _, column = layout
         after = self.reader.stacks.after(node, self.terminals.newline)
@@ -419,7 +421,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
         return None if after == NO_STATE or column != levels[-1] else (after, Layout(levels, 0, None))
 
     def is_alive(self, lexer_state: int, node: int, layout: Layout) -> bool:
-        """Tell whether a text completes a configuration."""
+        """Return whether a text completes a configuration."""
         key = lexer_state, node, bool(layout.brackets)
         alive = self._alive_of.get(key)
         if alive is None:
@@ -437,7 +439,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
         return any(gap != NO_STATE and self.reader.is_alive(gap, node) for gap in gaps)
 
     def united(self, positions: Sequence[LayoutPosition]) -> LayoutPosition:
-        """Make one position of several, at least one."""
+        """Unite one or more positions."""
         return tuple(sorted({each for position in positions for each in position}, key=_order))
 
     def _accepts(self, configuration: LayoutConfiguration) -> bool:
@@ -449,7 +451,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
         )
 
     def _is_complete(self, node: int, layout: Layout) -> bool:
-        """Tell whether the text may end at a gap: the levels that are open are closed."""
+        """Return whether the text may end at a gap, after closing the open levels."""
         for _ in layout.levels[1:]:
             node = self.reader.stacks.after(node, self.terminals.dedent)
             if node == NO_STATE:
@@ -468,7 +470,7 @@ def without_layout(position: LayoutPosition) -> LalrPosition:
 
 
 def with_columns(coded: bytes) -> bytes:
-    """Write a text with codes with the columns that they stand for, four for each level.
+    """Replace the codes in a text by indentation, four spaces for each level.
 
     >>> with_columns(b"if:\\n" + INDENT_CODE + b"a\\nb\\n" + DEDENT_CODE + b"c\\n")
     b'if:\\n    a\\n    b\\nc\\n'

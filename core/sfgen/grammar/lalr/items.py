@@ -5,9 +5,9 @@ way). A *reading* is a nonterminal that is read in a state. It depends only on t
 the nonterminal may begin, so readings of many states are equal: lark's Python grammar has 4 483 readings in 253
 classes.
 
-Lookaheads show the conflicts that lark resolved silently. A nonterminal that is read in a state is followed by the
-terminals that can be shifted after it, and by the followers of every nonterminal that ends with it (DeRemer and
-Pennello, 1982). Sets of terminals are the bits of integers.
+Lookaheads show the conflicts that lark resolved silently. The terminals that follow a nonterminal in a state are those
+that can be shifted after it, and the followers of every nonterminal that ends with it (DeRemer and Pennello, 1982).
+Sets of terminals are the bits of integers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Items:
             self.first_empty.append(empty)
 
     def after(self, state: int, symbol: int) -> int:
-        """Return the state after a symbol; ``NO_STATE`` where it is refused."""
+        """Return the state after a symbol; ``NO_STATE`` if it is refused."""
         return self._gotos[state][-1 - symbol] if symbol < 0 else max(0, self._actions[state][symbol]) - 1
 
     def reduces(self, state: int, rule: int) -> NDArray[np.bool_]:
@@ -125,9 +125,9 @@ _Transition = tuple[int, int]
 
 
 def has_conflicts(items: Items) -> bool:
-    """Tell whether lark resolved conflicts of the grammar.
+    """Return whether lark resolved conflicts of the grammar.
 
-    A conflict: a rule could be reduced before a terminal, and the tables do something else.
+    In a conflict a rule could be reduced before a terminal, and the tables have another action.
     """
     for (state, rule), lookaheads in _lookaheads(items).items():
         reduced = sum(1 << terminal for terminal in items.reduces(state, rule).nonzero()[0].tolist())
@@ -160,7 +160,7 @@ def _lookaheads(items: Items) -> dict[tuple[int, int], int]:
                 ends_with.setdefault((start, nonterminal), []).append((state, -1 - symbol))
                 if -1 - symbol not in nullable:
                     break
-    follow = {transition: _shifted_behind(items, transition, nullable) for transition in transitions}
+    follow = {transition: _shifted_after(items, transition, nullable) for transition in transitions}
     waiting = list(transitions)
     while waiting:
         transition = waiting.pop()
@@ -184,8 +184,8 @@ def _nullable(items: Items) -> set[int]:
         empty |= more
 
 
-def _shifted_behind(items: Items, transition: _Transition, nullable: set[int]) -> int:
-    """Return the terminals that can be shifted after a nonterminal, also after empty ones."""
+def _shifted_after(items: Items, transition: _Transition, nullable: set[int]) -> int:
+    """Return the terminals that can be shifted after a nonterminal, perhaps with empty nonterminals between."""
     start, nonterminal = transition
     state = items.after(start, -1 - nonterminal)
     terminals = 1 << len(items.tables.terminals) - 1 if state == items.tables.end else 0
@@ -195,8 +195,8 @@ def _shifted_behind(items: Items, transition: _Transition, nullable: set[int]) -
         for terminal in (items.tables.actions[state] > 0).nonzero()[0].tolist():
             terminals |= 1 << terminal
         for empty in nullable:
-            behind = items.after(state, -1 - empty)
-            if behind != NO_STATE and behind not in seen:
-                seen.add(behind)
-                waiting.append(behind)
+            after = items.after(state, -1 - empty)
+            if after != NO_STATE and after not in seen:
+                seen.add(after)
+                waiting.append(after)
     return terminals

@@ -72,10 +72,10 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
             text,
             hint=f"Its rules are {', '.join(rules)}." if rules else "Write one: start: NAME",
         )
-    place = _LINE_AND_COLUMN.search(message)
-    if place is not None:
+    location = _LINE_AND_COLUMN.search(message)
+    if location is not None:
         reason = _LINE_AND_COLUMN.sub("", message.split("\n", 1)[0]).rstrip(" :")
-        offset = _offset(text, int(place[1]), int(place[2]))
+        offset = _offset(text, int(location[1]), int(location[2]))
         foreign = next((reason for pattern, reason in _FOREIGN if re.compile(pattern).match(text, offset)), None)
         return GrammarError(
             f"lark cannot read it: {reason if foreign is None else foreign}",

@@ -192,12 +192,12 @@ def quoting_automaton(pieces: tuple[str, ...]) -> tuple[QuotingState, ...]:
         if work > MAX_WORK:
             limit = f"{MAX_WORK:,} steps of construction for a document of {len(text):,} characters"
             raise GrammarTooLarge(DIRECTIVE, limit, "terminal")
-        behind = dict[int, list[int]]()
+        positions_after = dict[int, list[int]]()
         for position in positions:
             if position < len(text):
-                behind.setdefault(ord(text[position]), []).append(position + 1)
+                positions_after.setdefault(ord(text[position]), []).append(position + 1)
         after = dict[int, int]()
-        for character, reached in behind.items():
+        for character, reached in positions_after.items():
             key = tuple(reached)
             if key not in numbers:
                 numbers[key] = len(numbers)

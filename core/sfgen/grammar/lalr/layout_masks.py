@@ -1,14 +1,15 @@
 """The tokens of a grammar with indentation over one vocabulary.
 
-The kernels of ``walk`` do not know the layout, and most tokens do not need it. This file adds the tokens that do:
+The kernels of ``walk`` read no layout, and most tokens do not need it. This file adds the tokens that do:
 
 * A newline terminal may end only after few bytes: blanks, and the newline itself. No newline ends inside a token that
   has none of these bytes, or only blanks while no newline is open before it. The kernels read it with a lexer that
   never ends a newline.
-* A token with such a byte is read by itself, byte by byte. Some thousands of a vocabulary have one.
-* Where a newline is open, a token may be blanks and what follows them: `` return``. The column after each run of
-  blanks decides what the parser takes; then the kernels go on below that node of the trie, once for each way.
-* Where a terminal may end before the token, the tokens of the gap after it are allowed, as without a layout.
+* A token with such a byte is read by itself, byte by byte. A vocabulary has some thousands of them.
+* If a newline is open, a token may consist of blanks and the text after them: `` return``. The column after each run of
+  blanks decides which terminals the parser reads; then the kernels continue below that node of the trie, once for each
+  stack.
+* If a terminal may end before the token, the tokens of the gap after it are allowed, as without a layout.
 
 Within a limit, the farthest end after any token is bounded first, in bytes with codes, each of which may be a newline
 with all its blanks. Only if this bound is above the limit, tokens are read one by one, and each position after them is
@@ -53,30 +54,30 @@ from sfgen.vocabulary import Vocabulary
 _BLANKS = b" \t"
 _CODES = frozenset(INDENT_CODE + DEDENT_CODE)
 _KEPT = 1 << 14
-"""The configurations whose bound in tokens is cached."""
+"""The most configurations whose bound in tokens is cached."""
 _FARTHEST = 2048
 """The most bytes, and the highest column, of a bound in tokens."""
 
 
-class _Run(NamedTuple):
+class _BlankRun(NamedTuple):
     """A node of the token trie that is reached by blanks.
 
     Attributes:
         node: The node.
         data: The blanks.
-        behind: The nodes right behind it, int32.
+        children: The child nodes, int32.
     """
 
     node: int
     data: bytes
-    behind: Int32
+    children: Int32
 
 
-class _Inside(LalrMasks):
+class _MasksWithoutNewline(LalrMasks):
     """The tokens in which no newline ends."""
 
     def __init__(self, reader: LalrReader, newline: int, vocabulary: Vocabulary) -> None:
-        lexer = _without(reader.lexer, newline)
+        lexer = _without_newline_ends(reader.lexer, newline)
         super().__init__(LalrReader(reader.tables, lexer, reader.stacks, reader.distances), vocabulary)
         obligations = sorted({obligation for terminal, obligation in reader.distances.labels if terminal == newline})
         terminals = range(len(reader.tables.terminals) - 1)
@@ -93,35 +94,35 @@ class _Inside(LalrMasks):
     def inside(self, lexer_state: int, node: int, is_alive: NDArray[np.bool_]) -> Mask:
         """Return the tokens from a configuration in which no newline ends.
 
-        ``is_alive`` tells it of each class in ``lexeme_tokens(lexer_state).lexer_states``, bool ``[classes]``.
+        ``is_alive`` has an entry for each class in ``lexeme_tokens(lexer_state).lexer_states``, bool ``[classes]``.
         """
         tokens = self.lexeme_tokens(lexer_state)
         mask: Mask = np.bitwise_or.reduce(tokens.masks[is_alive], axis=0, initial=0).astype(np.uint32)
         if len(tokens.children):
-            self._add_behind(node, tokens, mask)
+            self._add_after_ends(node, tokens, mask)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         return mask
 
-    def behind(self, node: int, obligation: int, children: Int32) -> Mask:
+    def from_gap(self, node: int, obligation: int, children: Int32) -> Mask:
         """Return the tokens below some trie nodes that are read from the gap after a newline.
 
-        ``node`` is the stack node of the gap: its last terminal is taken off and handed to the parser again.
+        ``node`` is the stack node of the gap: its last terminal is popped and handed to the parser again.
         """
         mask = np.zeros(self.words, dtype=np.uint32)
-        self._add_behind(self._reader.stacks.below[node], self._from_gap(node, obligation, children), mask)
+        self._add_after_ends(self._reader.stacks.below[node], self._gap_tokens(node, obligation, children), mask)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         return mask
 
-    def ends_behind(self, node: int, obligation: int, children: Int32) -> TokenEnds:
-        """Return the configurations after the tokens of :meth:`behind`, alive or dead."""
+    def ends_from_gap(self, node: int, obligation: int, children: Int32) -> TokenEnds:
+        """Return the configurations after the tokens of :meth:`from_gap`, alive or dead."""
         counts = np.zeros(3, dtype=np.int64)
-        tokens = self._from_gap(node, obligation, children)
+        tokens = self._gap_tokens(node, obligation, children)
         nothing = np.empty(0, dtype=np.uint32)
         below = self._reader.stacks.below[node]
-        return self._read(below, tokens, nothing, counts, self._all_doubtful, self._room())
+        return self._read(below, tokens, nothing, counts, self._all_doubtful, self._scratch_memory())
 
-    def _from_gap(self, node: int, obligation: int, children: Int32) -> LexemeTokens:
-        """Return trie nodes as if the last terminal of a gap had ended before them."""
+    def _gap_tokens(self, node: int, obligation: int, children: Int32) -> LexemeTokens:
+        """Return trie nodes with the label of a gap's last terminal, as if it ended right before them."""
         terminal = int(self._entered_by[self._reader.stacks.states[node]])
         label = np.array([self._number_of[terminal, obligation]], dtype=np.int32)
         starts = np.array([0, len(children)], dtype=np.int32)
@@ -130,15 +131,15 @@ class _Inside(LalrMasks):
         no_masks = np.empty((0, self.words), dtype=np.uint32)
         return LexemeTokens(nothing, no_masks, label, starts, children, np.empty(0, dtype=np.bool_))
 
-    def _add_behind(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
+    def _add_after_ends(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
         counts = np.zeros(3, dtype=np.int64)
-        ends = self._read(node, tokens.behind_ends(), mask, counts, self._reach, self._room())
+        ends = self._read(node, tokens.ending_terminals(), mask, counts, self._reach, self._scratch_memory())
         if len(ends.nodes):
             alive = np.array(list(map(self._reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
             mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))
 
 
-def _without(lexer: Lexer, newline: int) -> Lexer:
+def _without_newline_ends(lexer: Lexer, newline: int) -> Lexer:
     """Return a lexer that never ends a newline."""
     kept = lexer.commit_terminals != newline
     before = np.append(0, np.cumsum(kept))
@@ -150,7 +151,7 @@ def _without(lexer: Lexer, newline: int) -> Lexer:
 
 
 def newline_ends(reader: LalrReader, newline: int) -> bytes:
-    """Return the bytes, but for blanks, on the way from which a newline terminal may end before another byte."""
+    """Return the bytes, except blanks, after which a newline terminal may end before another byte, at once or later."""
     lexer, is_open = reader.lexer, open_newlines(reader, newline)
     text_classes = np.setdiff1d(lexer.byte_classes, lexer.byte_classes[list(_CODES)])
     goes_on = open_bytes(reader, lexer.commit_obligations)[:, text_classes].any(axis=1)
@@ -183,20 +184,20 @@ class LayoutPositions(Positions[LayoutConfiguration]):
     def __init__(self, reader: LayoutReader, vocabulary: Tokens) -> None:
         super().__init__(vocabulary)
         self.reader: LayoutReader = reader
-        self._inside = _Inside(reader.reader, reader.terminals.newline, self.vocabulary)
+        self._inside = _MasksWithoutNewline(reader.reader, reader.terminals.newline, self.vocabulary)
         first = newline_ends(reader.reader, reader.terminals.newline) + bytes(_CODES)
         tokens = self.vocabulary.tokens
-        self._by_themselves = [
+        self._read_alone = [
             token
             for token in self.vocabulary.text_token_ids.tolist()
             if len((tokens[token] or b"").translate(None, first)) < len(tokens[token] or b"")
         ]
-        self._others = ~packed(np.array(self._by_themselves, dtype=np.int32), len(self.vocabulary))
+        self._others = ~packed(np.array(self._read_alone, dtype=np.int32), len(self.vocabulary))
         self._runs = self._find_runs()
         self._widest_run = max(
             (run.data.count(b" ") + run.data.count(b"\t") * reader.tab_width for run in self._runs), default=0
         )
-        self._base = KeptMasks[tuple[int, int, bool], Mask]()
+        self._inside_masks = KeptMasks[tuple[int, int, bool], Mask]()
         self._masks = KeptMasks[LayoutConfiguration, TokenMask]()
         self._most: dict[LayoutConfiguration, int] = {}
         self._lock = threading.Lock()
@@ -207,9 +208,9 @@ class LayoutPositions(Positions[LayoutConfiguration]):
     def _completion(self) -> LayoutCompletion:
         return LayoutCompletion(self.reader, self.vocabulary)
 
-    def _find_runs(self) -> list[_Run]:
+    def _find_runs(self) -> list[_BlankRun]:
         """List the trie nodes that are reached by blanks, each after the ones before it."""
-        trie, runs = self.vocabulary.trie, list[_Run]()
+        trie, runs = self.vocabulary.trie, list[_BlankRun]()
         waiting = [(0, len(trie), b"")]
         while waiting:
             node, end, data = waiting.pop()
@@ -220,18 +221,18 @@ class LayoutPositions(Positions[LayoutConfiguration]):
                     while child < inner[1]:
                         children.append(child)
                         child = int(trie.subtree_ends[child])
-                    runs.append(_Run(node, inner[2], np.array(children, dtype=np.int32)))
+                    runs.append(_BlankRun(node, inner[2], np.array(children, dtype=np.int32)))
                     waiting.append(inner)
                 node = int(trie.subtree_ends[node])
         return runs
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
+    # ---- masks -----------------------------------------------------------------------------------------------------
 
     def _mask_of(self, configuration: LayoutConfiguration) -> TokenMask:
         known = self._masks.get(configuration)
         if known is None:
             mask = self._by_kernels(configuration) & self._others
-            mask |= self._read_each((configuration,), self._by_themselves)
+            mask |= self._read_each((configuration,), self._read_alone)
             mask.setflags(write=False)
             known = self._masks.keep(configuration, TokenMask(mask, FAR))
         return known
@@ -246,50 +247,50 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return self._with_ends(position, self._one_by_one(position, TOKEN_IDS.of(mask), None))
 
     def _by_kernels(self, configuration: LayoutConfiguration) -> Mask:
-        """Return the tokens that are not read by themselves, and perhaps others."""
+        """Return the allowed tokens, correct only for those that are not read by themselves."""
         lexer_state, node, layout = configuration
-        mask = self._inside_of(lexer_state, node, bool(layout.brackets)) | self._behind_blanks(configuration)
+        mask = self._inside_of(lexer_state, node, bool(layout.brackets)) | self._after_blanks(configuration)
         for gap in self.reader.commits(configuration):
             mask |= self._by_kernels(gap)
         return mask
 
     def _read_each(self, position: LayoutPosition, tokens: list[int]) -> Mask:
-        """Return those of some tokens that can be read, and the end tokens where the text may end."""
+        """Return those of some tokens that can be read, and the end tokens if the text may end."""
         read, texts = ReadByBytes(self.reader, position), self.vocabulary.tokens
-        found = [token for token in tokens if read.after(texts[token] or b"") != REFUSED]
-        return self._with_ends(position, np.array(found, dtype=np.int32))
+        readable = [token for token in tokens if read.after(texts[token] or b"") != REFUSED]
+        return self._with_ends(position, np.array(readable, dtype=np.int32))
 
     def _inside_of(self, lexer_state: int, node: int, in_brackets: bool) -> Mask:
         key = lexer_state, node, in_brackets
-        mask = self._base.get(key)
+        mask = self._inside_masks.get(key)
         if mask is None:
             layout = self.reader.start[0].layout._replace(brackets=int(in_brackets))
             states = self._inside.lexeme_tokens(lexer_state).lexer_states.tolist()
             alive = np.array([self.reader.is_alive(each, node, layout) for each in states], dtype=np.bool_)
-            mask = self._base.keep(key, self._inside.inside(lexer_state, node, alive))
+            mask = self._inside_masks.keep(key, self._inside.inside(lexer_state, node, alive))
         return mask
 
-    def _behind_blanks(self, configuration: LayoutConfiguration) -> Mask:
-        """Return the tokens of blanks after which an open newline ends, and of what follows it."""
+    def _after_blanks(self, configuration: LayoutConfiguration) -> Mask:
+        """Return the tokens of blanks, after which an open newline ends, and of text after them."""
         mask = np.zeros(self._inside.words, dtype=np.uint32)
         if configuration.layout.column is None and not configuration.layout.brackets:
             return mask
-        for node, obligation, children in self._gaps_behind_blanks(configuration):
-            mask |= self._inside.behind(node, obligation, children)
+        for node, obligation, children in self._gaps_after_blanks(configuration):
+            mask |= self._inside.from_gap(node, obligation, children)
         return mask
 
-    def _gaps_behind_blanks(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Int32]]:
+    def _gaps_after_blanks(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Int32]]:
         """Yield the gaps after blanks and an open newline: stack node, obligation, and the trie nodes that follow."""
         children: dict[tuple[int, int], list[Int32]] = {}
         read = ReadByBytes(self.reader, (configuration,))
         for run in self._runs:
             after = read.after(run.data)
-            if after == REFUSED or not run.behind.size:
+            if after == REFUSED or not run.children.size:
                 continue
-            for behind in read.positions[after]:
-                for obligation, node, _ in self.reader.behind_newline(behind):
+            for reached in read.positions[after]:
+                for obligation, node, _ in self.reader.after_newline(reached):
                     if node != BOTTOM:
-                        children.setdefault((node, obligation), []).append(run.behind)
+                        children.setdefault((node, obligation), []).append(run.children)
         for (node, obligation), nodes in children.items():
             yield node, obligation, np.concatenate(nodes)
 
@@ -320,17 +321,17 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         farthest = max(farthest, self._farthest_of(ends.lexer_states, ends.nodes))
         level = max(layout.levels[-1], layout.column or 0)
         if layout.column is not None or layout.brackets:
-            for gap in self._gaps_behind_blanks(configuration):
-                ends = self._inside.ends_behind(*gap)
+            for gap in self._gaps_after_blanks(configuration):
+                ends = self._inside.ends_from_gap(*gap)
                 farthest = max(farthest, self._farthest_of(ends.lexer_states, ends.nodes))
             level += self._widest_run
         read, texts = ReadByBytes(self.reader, (configuration,)), self.vocabulary.tokens
-        for token in self._by_themselves:
+        for token in self._read_alone:
             read.after(texts[token] or b"")
         for position in read.positions[1:]:
-            for behind in position:
-                farthest = max(farthest, self._completion.distance(behind))
-                level = max(level, behind.layout.levels[-1], behind.layout.column or 0)
+            for each in position:
+                farthest = max(farthest, self._completion.distance(each))
+                level = max(level, each.layout.levels[-1], each.layout.column or 0)
         for after in self.reader.commits(configuration):
             more = self._farthest(after)
             farthest, level = max(farthest, more[0]), max(level, more[1])
@@ -345,21 +346,21 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return farthest
 
     def _fitting(self, position: LayoutPosition, plain: Mask, room: int) -> Mask:
-        raise TooManyWays  # columns lead to many positions: they are tried
+        raise TooManyWays  # columns lead to many positions, so the tokens are tried one by one
 
-    # ---- the way to the end ----------------------------------------------------------------------------------------
+    # ---- completions -----------------------------------------------------------------------------------------------
 
     def fits(self, position: LayoutPosition, room: int | None) -> bool:
-        """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
+        """Return whether ``room`` tokens are enough to complete the text; ``None``: any number."""
         if room is None and self.has_all_bytes:
             return True
         return self.tokens_left(position) <= (int(UNREACHABLE) - 1 if room is None else room)
 
 
 class LayoutCompletion(Completion[LayoutConfiguration]):
-    """Finds short completions: the shortest with codes in place of columns, written with the least columns.
+    """Finds short completions: the shortest texts with codes, written with the smallest columns.
 
-    ``vocabulary`` is ``None`` for texts only.
+    ``vocabulary`` is ``None`` if only texts are needed.
     """
 
     def __init__(self, reader: LayoutReader, vocabulary: Vocabulary | None) -> None:
@@ -372,12 +373,12 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         self._coded = LalrCompletion(plain, None)
 
     def distance(self, configuration: LayoutConfiguration) -> int:
-        """Return the fewest bytes with codes to an end; ``FAR`` where there is no way."""
+        """Return the fewest bytes with codes to an end; ``FAR`` if it cannot be reached."""
         lexer_state, node, layout = configuration
         distance = self._plain.to_end.of(lexer_state, node)
         if distance < FAR or not layout.brackets:
             return distance
-        begun, gap = self._behind_newline(configuration)
+        begun, gap = self._end_of_newline(configuration)
         return len(begun) + self._plain.to_end.of(gap.lexer_state, gap.node)
 
     def most_tokens(self, distance: int, level: int) -> int:
@@ -389,7 +390,7 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
     @cached_property
     def _tokens_of_blanks(self) -> list[int]:
         """The fewest tokens that write each number of spaces."""
-        assert self._vocabulary is not None, "only texts are needed"
+        assert self._vocabulary is not None, "tokens need a vocabulary"
         runs = sorted({len(token) for token in self._vocabulary.ids if not token.strip(b" ")})
         fewest = [0]
         for size in range(1, 2 * _FARTHEST + 1):
@@ -399,12 +400,12 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
     def _text_of(self, configuration: LayoutConfiguration) -> bytes:
         lexer_state, node, layout = configuration
         if self._plain.to_end.of(lexer_state, node) >= FAR and layout.brackets:
-            begun, gap = self._behind_newline(configuration)
+            begun, gap = self._end_of_newline(configuration)
             return begun + self._written(gap)
         return self._written(configuration)
 
-    def _behind_newline(self, configuration: LayoutConfiguration) -> tuple[bytes, LayoutConfiguration]:
-        """Return what ends a newline that is open in brackets, and the gap after it."""
+    def _end_of_newline(self, configuration: LayoutConfiguration) -> tuple[bytes, LayoutConfiguration]:
+        """Return the bytes that end a newline open in brackets, and the gap after it."""
         lexer_state, node, layout = configuration
         gap_of = self._plain.lexer_state_at
         seen, waiting = {lexer_state}, deque([(lexer_state, b"")])
@@ -433,23 +434,23 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         plain = LalrConfiguration(configuration.lexer_state, configuration.node)
         coded = self._coded.text((plain,))
         position: LayoutPosition = (configuration,)
-        text, place = bytearray(), 0
+        text, begin = bytearray(), 0
         while True:
-            codes = place
+            codes = begin
             while codes < len(coded) and coded[codes] in _CODES:
                 codes += 1
-            blanks = self._blanks_before(position, coded[place:codes], coded[codes : codes + 1])
+            blanks = self._blanks_before(position, coded[begin:codes], coded[codes : codes + 1])
             content = blanks + coded[codes : codes + 1]
             position = self._read(position, content)
             text += content
             if codes == len(coded):
                 return bytes(text)
-            place = codes + 1
+            begin = codes + 1
 
     def _blanks_before(self, position: LayoutPosition, codes: bytes, content: bytes) -> bytes:
         """Return the blanks of an open newline before the next byte, or before the end of the text."""
         here = self._open_line(position)
-        if here is None or (content and not codes and self._goes_on(here, content[0])):
+        if here is None or (content and not codes and self._continues_newline(here, content[0])):
             after = self._layout.read(position, content) if content else None
             if (after is not None and not codes) or (not content and self._layout.accepts(position)):
                 return b""
@@ -457,18 +458,18 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
             blanks = self._blanks(here, here.layout.column or 0, codes, is_end=not content)
             if blanks is not None and self._ends_newline(position, blanks, content):
                 return blanks
-        # A comment is the newline so far, or the column is too high: another line begins.
+        # The newline so far is a comment, or the column is too high: begin another line.
         here = self._open_line(self._read(position, b"\n"))
         assert here is not None, "a newline reads further lines"
         return b"\n" + (self._blanks(here, 0, codes, is_end=not content) or b"")
 
     def _ends_newline(self, position: LayoutPosition, blanks: bytes, content: bytes) -> bool:
-        """Tell whether an open newline ends after some blanks."""
+        """Return whether an open newline ends after some blanks."""
         after = self._layout.read(position, blanks)
         if after is None or not content:
             return after is not None and self._layout.accepts(after)
         here = self._open_line(after)
-        return here is not None and not self._goes_on(here, content[0])
+        return here is not None and not self._continues_newline(here, content[0])
 
     def _read(self, position: LayoutPosition, data: bytes) -> LayoutPosition:
         after = self._layout.read(position, data)
@@ -476,19 +477,19 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         return after
 
     def _open_line(self, position: LayoutPosition) -> LayoutConfiguration | None:
-        """Return the configuration whose newline has a column that counts."""
+        """Return the configuration with a newline that is open outside of brackets; ``None`` if there is none."""
         lines = (each for each in position if each.layout.column is not None and not each.layout.brackets)
         return next(lines, None)
 
-    def _goes_on(self, here: LayoutConfiguration, byte: int) -> bool:
-        """Tell whether a byte belongs to the newline that is open."""
+    def _continues_newline(self, here: LayoutConfiguration, byte: int) -> bool:
+        """Return whether a byte continues the open newline."""
         lexer = self._plain.lexer
         return bool(lexer.step[here.lexer_state, lexer.byte_classes[byte]] != NO_STATE)
 
     def _blanks(self, here: LayoutConfiguration, column: int, codes: bytes, *, is_end: bool) -> bytes | None:
-        """Return the blanks from a column to that which some codes ask for; ``None`` where it is after."""
+        """Return the blanks from a column to the one that some codes need; ``None`` if the column is beyond it."""
         levels = here.layout.levels
-        if is_end:  # all levels are closed at the end, so any of them will do
+        if is_end:  # all levels are closed at the end, so the column of any of them is right
             target = next((level for level in levels if level >= column), -1)
         elif codes[:1] == INDENT_CODE:
             target = max(levels[-1] + 1, column)

@@ -58,13 +58,14 @@ def make_lexer(
 ) -> Lexer:
     """Make the lexer of all contexts.
 
-    At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
-    the grammar ignores. With a layout any context may follow a newline, since an indenter drops it in brackets, or adds
-    terminals; these stand right after it, and after nothing that is ignored.
+    Between two terminals the lexer reads at most ``max_blanks`` ignored characters, all ASCII white space; ``None``:
+    all text that the grammar ignores. With a layout any context may follow a newline, because an indenter drops a
+    newline in brackets and adds terminals after others. Added terminals directly follow the newline, before any ignored
+    text.
     """
-    asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
+    has_code = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
-    used = [number for number in used if not asks_for_token[number]]
+    used = [number for number in used if not has_code[number]]
     automata = [quoting_automaton(pieces) for pieces in tables.quotations]
     quoted = sorted({ord(character) for pieces in tables.quotations for character in "".join(pieces)})
     trees = [_tree(tables.terminals[number], text) for number in used]
@@ -76,7 +77,7 @@ def make_lexer(
     assert isinstance(blanks, Characters)
     characters, of_characters = len(symbols.members), symbols.map()
     codes = list[bytes]()
-    for number in np.flatnonzero(asks_for_token).tolist():  # a symbol of its own, which is no character
+    for number in np.flatnonzero(has_code).tolist():  # each has an own symbol, which is not a character
         symbol = characters + len(codes)
         codes.append(code_of(tables.terminals[number].pattern))
         used.append(number)
@@ -133,12 +134,12 @@ def _tree(terminal: Terminal, text: str) -> Node:
     try:
         tree = parse(as_characters(terminal.pattern), ascii_only=False)
         if quoted_in(terminal.pattern) and contains(tree, (Anchor, Atomic)):
-            raise PatternError("an anchor or an atomic group stands beside %regex", terminal.pattern)
+            raise PatternError("an anchor or an atomic group beside %regex", terminal.pattern)
         tree = settle(tree, within_text=True)
         return without_atomics(tree, terminal.pattern, within_text=True)
     except PatternError as error:
         raise GrammarError(
-            f"the terminal {terminal.name}, /{readable(terminal.pattern)}/, cannot be followed: {error.reason}",
+            f"the terminal {terminal.name}, /{readable(terminal.pattern)}/, is not supported: {error.reason}",
             text,
             definition_of(text, terminal.name),
             hint=error.hint,
@@ -146,7 +147,7 @@ def _tree(terminal: Terminal, text: str) -> Node:
 
 
 def _over_bytes(merged: _Merged, symbols: CharacterMap, codes: list[bytes]) -> Lexer:
-    """Write each symbol as the bytes of its characters; the last ones are tokens, and are codes of one byte."""
+    """Write each symbol as the bytes of its characters; the last symbols are codes of one byte."""
     characters = merged.step.shape[1] - len(codes)
     try:
         table, class_of_byte = byte_table(np.ascontiguousarray(merged.step[:, :characters]), symbols, "")
@@ -154,9 +155,9 @@ def _over_bytes(merged: _Merged, symbols: CharacterMap, codes: list[bytes]) -> L
         raise GrammarTooLarge("of all terminals", error.reason, "lexer") from None
     if codes:
         class_of_byte[list(b"".join(codes))] = table.shape[1] + np.arange(len(codes))
-        behind_codes = np.full((len(table), len(codes)), NO_STATE, dtype=np.int32)
-        behind_codes[: len(merged.step)] = merged.step[:, characters:]
-        table = np.hstack([table, behind_codes])
+        after_codes = np.full((len(table), len(codes)), NO_STATE, dtype=np.int32)
+        after_codes[: len(merged.step)] = merged.step[:, characters:]
+        table = np.hstack([table, after_codes])
     chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
     inside = len(table) - len(merged.step)
     counts = [len(commits) for commits in merged.commits] + [0] * inside
@@ -193,14 +194,14 @@ class _Merged(NamedTuple):
 
 
 def _merge(lexer_states: LexerStates, symbols: int, contexts: int) -> _Merged:
-    """Merge lexer states and obligations that no text tells apart; drop those that lead nowhere.
+    """Merge lexer states and obligations that no text distinguishes; drop dead ones.
 
-    Lexer states are the states of an automaton whose output is their commits and whether the text may end. Equal ones
+    Lexer states are the states of an automaton whose output is their commits and whether the text may end. Equal states
     are found by partition refinement (Hopcroft, 1971). Obligations are equal if the same lexer state follows in every
     context. Merged obligations may make more states equal, so both are repeated until nothing changes.
 
-    In ``X: "ab" | "cb"`` the states after ``a`` and after ``c`` become one. If nothing but a blank may follow ``X``,
-    the obligations that no ``b`` and that no ``d`` follows it are equal.
+    In ``X: "ab" | "cb"`` the states after ``a`` and after ``c`` become one. If only a blank may follow ``X``, the
+    obligations that no ``b`` and that no ``d`` follows it are equal.
     """
     step = np.full((len(lexer_states.rows), symbols), NO_STATE, dtype=np.int32)
     for lexer_state, row in enumerate(lexer_states.rows):
@@ -218,7 +219,7 @@ def _merge(lexer_states: LexerStates, symbols: int, contexts: int) -> _Merged:
 
 
 def _round(merged: _Merged) -> _Merged:
-    merged = _without_needless_obligations(merged)
+    merged = _with_merged_obligations(merged)
     outputs: dict[tuple[tuple[tuple[int, int], ...], bool], int] = {}
     output = np.full(len(merged.step), -1, dtype=np.int32)
     for lexer_state, (commits, may_end) in enumerate(zip(merged.commits, merged.may_end.tolist(), strict=True)):
@@ -238,7 +239,7 @@ def _round(merged: _Merged) -> _Merged:
     )
 
 
-def _without_needless_obligations(merged: _Merged) -> _Merged:
+def _with_merged_obligations(merged: _Merged) -> _Merged:
     """Merge equal obligations, and drop commits after which nothing can follow; obligation 0 stays first."""
     columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
     _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
@@ -265,8 +266,8 @@ def _blocks(
 ) -> NDArray[np.int32]:
     """Return the block of each lexer state, in their order; -1 for dead and unreachable ones."""
     lexer_states, symbols = step.shape
-    # Two more symbols. One leads from a lexer state to its output, and from there along a chain whose length tells the
-    # outputs apart; the other along a chain through which all starts are reached.
+    # Two more symbols. One leads from a lexer state to its output, and from there along a chain whose length differs
+    # for each output; the other leads along a chain through which all starts are reached.
     chain = max(outputs, 1)
     first = 1 + len(starts)  # order of states: start, its chain, lexer states, outputs
     end = first + lexer_states

@@ -1,9 +1,9 @@
 """All lexer states of a grammar, over symbols.
 
-lark's lexer sees the whole text. Where a terminal matches and a preferred one may still match, only the rest of the
-text decides. So a *lexer state* is a set of alternatives with different assumptions about the rest. Each assumption is
-a lookahead obligation, which is checked while the rest is read; in the end one alternative is left: the one that lark
-takes.
+lark's lexer reads the whole text at once. If a terminal matches and a preferred one may still match, the rest of the
+text decides between them. So a *lexer state* is a set of alternatives with different assumptions about the rest. Each
+assumption is a lookahead obligation, which is checked while the rest is read. At the end one alternative is left: the
+one that lark takes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_CONTEXT = -1
 _TOO_MANY = -1
 
 _Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
-"""Of each open terminal the terminals that replace it where they match the whole lexeme, and their threads."""
+"""For each open terminal the terminals that replace it if they match the whole lexeme, and their threads."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -55,14 +55,13 @@ class _Alternative(NamedTuple):
     """One reading of the text by lark's lexer, under its assumptions.
 
     Attributes:
-        context: The context in which the lexer continues after an ignored terminal; -1 where none can be ignored
-            here.
+        context: The context in which the lexer continues after an ignored terminal; -1 if none can be ignored here.
         threads: The number of the open lexeme's list of threads.
         keywords: The number of the keywords that the lexeme may be.
         obligation: The number of the obligations of earlier lexemes.
         trackers: The number of the lookbehinds' states.
-        blanks: The characters since the last terminal of the parser; 0 if they are not counted, -1 if there are too
-            many or others than white space.
+        blanks: The number of characters since the last terminal of the parser; 0 if they are not counted, -1 if there
+            are too many, or some that are not white space.
         is_fresh: Whether no lexeme is open.
     """
 
@@ -75,7 +74,7 @@ class _Alternative(NamedTuple):
     is_fresh: bool
 
 
-class _About(NamedTuple):
+class _ThreadFacts(NamedTuple):
     """Facts about a list of threads.
 
     Attributes:
@@ -83,7 +82,7 @@ class _About(NamedTuple):
         has_ignored: Whether one belongs to an ignored terminal.
         has_others: Whether one belongs to another terminal.
         matches: The threads that match here: index and terminal.
-        asked_in: The characters until each lookbehind is evaluated.
+        evaluated_in: The characters until each lookbehind is evaluated.
         open: The terminals.
     """
 
@@ -91,7 +90,7 @@ class _About(NamedTuple):
     has_ignored: bool
     has_others: bool
     matches: tuple[tuple[int, int], ...]
-    asked_in: tuple[int, ...]
+    evaluated_in: tuple[int, ...]
     open: frozenset[int]
 
 
@@ -102,7 +101,7 @@ class LexerStates:
         rows: The lexer state after each symbol, for each lexer state; other symbols are refused.
         commits: Terminals and obligations of each lexer state.
         may_end: Whether the text may end without an open lexeme, for each lexer state.
-        starts: The lexer state of a context and an obligation; ``NO_STATE`` where nothing can follow.
+        starts: The lexer state of a context and an obligation; ``NO_STATE`` if nothing can follow.
     """
 
     def __init__(
@@ -128,8 +127,8 @@ class LexerStates:
         self._trackers: _Numbered[Trackers] = _Numbered()
         self._alternatives: _Numbered[_Alternative] = _Numbered()
         self._states: _Numbered[frozenset[int]] = _Numbered()
-        self._behind_commits: _Numbered[tuple[int, int]] = _Numbered()
-        self._about: dict[int, _About] = {}
+        self._after_commits: _Numbered[tuple[int, int]] = _Numbered()
+        self._facts: dict[int, _ThreadFacts] = {}
         self._threads_after: dict[tuple[int, int, int], int] = {}
         self._keywords_after: dict[tuple[int, int], int] = {}
         self._obligations_after: dict[tuple[int, int, int], int] = {}
@@ -146,28 +145,28 @@ class LexerStates:
     @property
     def obligations_hold_at_end(self) -> list[bool]:
         """Whether the text may end after each obligation."""
-        return [self._holds_at_end(obligations) for obligations, _ in self._behind_commits.all]
+        return [self._holds_at_end(obligations) for obligations, _ in self._after_commits.all]
 
     @cached_property
-    def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
+    def _contexts_after(self) -> dict[int, tuple[int, ...]]:
         """The contexts of the gaps after each terminal."""
-        behind: defaultdict[int, set[int]] = defaultdict(set)
+        contexts_of: defaultdict[int, set[int]] = defaultdict(set)
         states, terminals = (self._tables.actions > 0).nonzero()
         targets = self._tables.actions[states, terminals] - 1
         for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
-            behind[terminal].add(context)
+            contexts_of[terminal].add(context)
         if self._layout is not None:
-            behind[self._layout.newline].update(range(len(self._tables.contexts)))
-        return {terminal: tuple(sorted(contexts)) for terminal, contexts in behind.items()}
+            contexts_of[self._layout.newline].update(range(len(self._tables.contexts)))
+        return {terminal: tuple(sorted(contexts)) for terminal, contexts in contexts_of.items()}
 
     @cached_property
-    def _asked_at_start(self) -> tuple[int, ...]:
+    def _evaluated_from_start(self) -> tuple[int, ...]:
         """The characters from the beginning of a lexeme until each lookbehind is evaluated."""
-        return self._machine.asked_in([(state, NO_OBLIGATIONS) for state in self._program.values()])
+        return self._machine.evaluated_in([(state, NO_OBLIGATIONS) for state in self._program.values()])
 
     def _find_all(self) -> None:
         nothing = self._obligations.number(NO_OBLIGATIONS)
-        self._behind_commits.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
+        self._after_commits.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
         self._start(int(self._tables.context_of[self._tables.start]), 0)
         while len(self.rows) < len(self._states.all):
             lexer_state = len(self.rows)
@@ -175,37 +174,37 @@ class LexerStates:
             self._limit()
             row: dict[int, int] = {}
             for symbol in self._symbols(members):
-                behind = frozenset(after for member in members for after in self._after(member, symbol))
-                if behind:
-                    row[symbol] = self._states.number(behind)
+                targets = frozenset(after for member in members for after in self._after(member, symbol))
+                if targets:
+                    row[symbol] = self._states.number(targets)
             self.rows.append(row)
             commits = tuple(sorted({commit for member in members for commit in self._commits(member)}))
             self.commits.append(commits)
             self.may_end.append(any(map(self._may_end, members)))
             for terminal, obligation in commits:
-                for context in self._contexts_behind.get(terminal, ()):
+                for context in self._contexts_after.get(terminal, ()):
                     if (context, obligation) not in self.starts:
                         self._start(context, obligation)
 
     def _limit(self) -> None:
         too_many = len(self._states.all) > MAX_LEXER_STATES
         if too_many or self._machine.work > MAX_LEXER_WORK:
-            lists = Counter(terminal for about in self._about.values() for terminal in about.open)
+            lists = Counter(terminal for facts in self._facts.values() for terminal in facts.open)
             terminal = self._tables.terminals[lists.most_common(1)[0][0]]
             limit = f"{MAX_LEXER_STATES:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
             blanks = f" with {self._max_blanks} blanks in a row" if self._max_blanks and self._max_blanks > 1 else ""
             raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
 
     def _start(self, context: int, obligation: int) -> None:
-        """Begin a lexeme after a terminal of the parser."""
-        obligations, trackers = self._behind_commits.all[obligation]
+        """Add the lexer state that begins a lexeme in a context, under an obligation."""
+        obligations, trackers = self._after_commits.all[obligation]
         fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0, is_gap=True)
         self.starts[context, obligation] = self._states.number(frozenset([fresh]))
 
     def _fresh(
         self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int, *, is_gap: bool = False
     ) -> int:
-        """Return the alternative that begins a lexeme: at a gap, or after what is ignored there."""
+        """Return the alternative that begins a lexeme: at a gap, or after an ignored terminal."""
         kept = self._kept_trackers(trackers, obligations)
         key = context, kept, is_gap and self._layout is not None
         threads = self._first_threads.get(key)
@@ -215,39 +214,39 @@ class LexerStates:
             added = () if is_gap or self._layout is None else (self._layout.indent, self._layout.dedent)
             first = gap.begin(self._program[terminal] for terminal in scanner.ordered if terminal not in added)
             threads = self._first_threads[key] = self._threads.number(first)
-        open_ = self._about_threads(threads).open
+        open_ = self._facts_of(threads).open
         keywords = tuple(
             (terminal, tuple((other, frozenset([(self._program[other], NO_OBLIGATIONS)])) for other in others))
             for terminal, others in scanner.unless.items()
             if terminal in open_
         )
-        if blanks == self._max_blanks or not self._about_threads(threads).has_ignored:
+        if blanks == self._max_blanks or not self._facts_of(threads).has_ignored:
             context, blanks = _NO_CONTEXT, _TOO_MANY
         return self._alternatives.number(
             _Alternative(context, threads, self._keywords.number(keywords), obligations, kept, blanks, True)
         )
 
     def _kept_trackers(self, trackers: Iterable[Threads | None], obligations: int, threads: int | None = None) -> int:
-        """Number the lookbehind states that a later lexeme may still ask for."""
+        """Number the lookbehind states that a later lexeme may still need."""
         machine = self._machine
         if not machine.has_lookbehinds:
             return self._trackers.number(tuple(trackers))
-        asked = [self._asked_at_start, machine.asked_in([(0, self._obligations.all[obligations])])]
+        fewest = [self._evaluated_from_start, machine.evaluated_in([(0, self._obligations.all[obligations])])]
         if threads is not None:
-            asked.append(self._about_threads(threads).asked_in)
-        soonest = [min(distances) for distances in zip(*asked, strict=True)]
+            fewest.append(self._facts_of(threads).evaluated_in)
+        soonest = [min(distances) for distances in zip(*fewest, strict=True)]
         return self._trackers.number(machine.needed(tuple(trackers), soonest))
 
-    def _about_threads(self, threads: int) -> _About:
-        about = self._about.get(threads)
-        if about is None:
+    def _facts_of(self, threads: int) -> _ThreadFacts:
+        facts = self._facts.get(threads)
+        if facts is None:
             machine = self._machine
             all_threads = self._threads.all[threads]
             symbols = 0
             for state, _ in all_threads:
                 symbols |= machine.symbols_of(state)
             owners = frozenset(machine.programs.terminal_at(state) for state, _ in all_threads)
-            about = self._about[threads] = _About(
+            facts = self._facts[threads] = _ThreadFacts(
                 symbols,
                 not owners.isdisjoint(self._tables.ignored),
                 not owners <= self._tables.ignored,
@@ -256,16 +255,16 @@ class LexerStates:
                     for index, (state, _) in enumerate(all_threads)
                     if state in machine.terminal_of
                 ),
-                machine.asked_in(all_threads),
+                machine.evaluated_in(all_threads),
                 owners,
             )
-        return about
+        return facts
 
     def _symbols(self, members: frozenset[int]) -> list[int]:
         """List the symbols that some alternative reads."""
         bits = 0
         for member in members:
-            bits |= self._about_threads(self._alternatives.all[member].threads).symbols
+            bits |= self._facts_of(self._alternatives.all[member].threads).symbols
         return [symbol for symbol in range(self._machine.classes) if bits >> symbol & 1]
 
     def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
@@ -287,21 +286,21 @@ class LexerStates:
         if obligation == NO_STATE:
             return []
         threads = self._read(before, position)
-        about = self._about_threads(threads)
+        facts = self._facts_of(threads)
         context, blanks = before.context, before.blanks
         if self._max_blanks is not None and context != _NO_CONTEXT:
             blanks = blanks + 1 if symbol in self._blanks and blanks < self._max_blanks else _TOO_MANY
-        if blanks == _TOO_MANY or not about.has_ignored:
+        if blanks == _TOO_MANY or not facts.has_ignored:
             context, blanks = _NO_CONTEXT, _TOO_MANY
-        if context == _NO_CONTEXT and not about.has_others:
+        if context == _NO_CONTEXT and not facts.has_others:
             return []
         trackers = self._kept_trackers(position.trackers, obligation, threads)
-        keywords = self._keywords_behind(before.keywords, position, about.open)
+        keywords = self._keywords_left(before.keywords, position, facts.open)
         alternatives = [
             self._alternatives.number(_Alternative(context, threads, keywords, obligation, trackers, blanks, False))
         ]
         if context != _NO_CONTEXT:
-            for index, terminal in about.matches:
+            for index, terminal in facts.matches:
                 if terminal in self._tables.ignored:
                     assumed = self._assume(threads, index, obligation)
                     if assumed != NO_STATE:
@@ -312,21 +311,21 @@ class LexerStates:
         key = before.threads, before.trackers, position.label
         read = self._threads_after.get(key)
         if read is None:
-            behind = position.read_in_order(self._threads.all[before.threads])
-            read = self._threads_after[key] = self._threads.number(behind)
+            after = position.read_in_order(self._threads.all[before.threads])
+            read = self._threads_after[key] = self._threads.number(after)
         return read
 
-    def _keywords_behind(self, keywords: int, position: OrderedPlace, open_: frozenset[int]) -> int:
+    def _keywords_left(self, keywords: int, position: OrderedPlace, open_: frozenset[int]) -> int:
         if not self._keywords.all[keywords]:
             return keywords
         key = keywords, position.label
         number = self._keywords_after.get(key)
         if number is None:
-            behind = []
+            remaining = []
             for terminal, others in self._keywords.all[keywords]:
                 left = [(other, position.read(threads)) for other, threads in others]
-                behind.append((terminal, tuple((other, threads) for other, threads in left if threads)))
-            left_open = tuple((terminal, others) for terminal, others in behind if others)
+                remaining.append((terminal, tuple((other, threads) for other, threads in left if threads)))
+            left_open = tuple((terminal, others) for terminal, others in remaining if others)
             number = self._keywords_after[key] = self._keywords.number(left_open)
         if all(terminal in open_ for terminal, _ in self._keywords.all[number]):
             return number
@@ -344,7 +343,7 @@ class LexerStates:
         return number
 
     def _assume(self, threads: int, index: int, pending: int) -> int:
-        """Return the obligations of taking a thread's match; ``NO_STATE`` where they contradict each other."""
+        """Return the obligations after taking a thread's match; ``NO_STATE`` if they contradict each other."""
         key = threads, index, pending
         number = self._assumed.get(key)
         if number is None:
@@ -356,12 +355,12 @@ class LexerStates:
         return number
 
     def _simple(self, obligations: Obligations) -> int:
-        """Merge negative obligations into one; ``NO_STATE`` where two contradict each other."""
+        """Merge negative obligations into one; ``NO_STATE`` if two obligations contradict each other."""
         never = frozenset(thread for negative, threads in obligations if negative for thread in threads)
-        wanted = frozenset(obligation for obligation in obligations if not obligation[0])
-        if any(threads <= never for _, threads in wanted):
+        positive = frozenset(obligation for obligation in obligations if not obligation[0])
+        if any(threads <= never for _, threads in positive):
             return NO_STATE
-        return self._obligations.number(wanted | {(True, never)} if never else wanted)
+        return self._obligations.number(positive | {(True, never)} if never else positive)
 
     def _commits(self, alternative: int) -> tuple[tuple[int, int], ...]:
         commits = self._commits_of.get(alternative)
@@ -372,7 +371,7 @@ class LexerStates:
     def _find_commits(self, alternative: _Alternative) -> list[tuple[int, int]]:
         commits = []
         keywords = dict(self._keywords.all[alternative.keywords])
-        for index, terminal in self._about_threads(alternative.threads).matches:
+        for index, terminal in self._facts_of(alternative.threads).matches:
             if terminal in self._tables.ignored:
                 continue
             assumed = self._assume(alternative.threads, index, alternative.obligation)
@@ -383,7 +382,7 @@ class LexerStates:
                     terminal = other
                     break
             known = self._trackers.all[alternative.trackers]
-            commits.append((terminal, self._behind_commits.number((assumed, self._kept_trackers(known, assumed)))))
+            commits.append((terminal, self._after_commits.number((assumed, self._kept_trackers(known, assumed)))))
         return commits
 
     def _may_end(self, alternative: int) -> bool:

@@ -1,5 +1,4 @@
-"""Patterns as programs with an order of preference, and lists of their threads: a backtracking engine's trials in
-parallel.
+"""Patterns as programs, and ordered lists of their threads: the trials of a backtracking engine, in parallel.
 
 ``Programs`` compiles patterns by Thompson's construction (1968). Epsilons are ordered as ``re`` tries them: the
 branches of an alternation from left to right, another round before the exit of a greedy repeat and after the exit of a
@@ -10,8 +9,8 @@ A thread is a state of a program with its obligations about the text that follow
 :mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match of ``re``. So threads
 after one that matches here without an obligation are cut off (Pike's virtual machine; Cox, 2009).
 
-Lookbehinds run beside the text. Their states are kept only while they can still be asked for: a lookbehind has one
-width, so each of its threads is asked at one position or never.
+Automata of lookbehinds run in parallel. Their states are kept only while they can still be needed: a lookbehind has one
+width, so each of its threads is evaluated at one position or never.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Programs:
         epsilons: Targets and guards in order of preference, by other states. Guard 0 is none; ``k`` demands
             lookaround ``k - 1``, ``-k`` forbids it.
         heads: The state after a repeated part that may be empty, by the state before it.
-        exits: The state to go to after an empty round, by the state after the part.
+        exits: The next state after an empty round, by the state after the part.
         behind: Whether each lookaround is a lookbehind.
         starts: The first state of each lookaround; the next one is its end.
         terminal_of: The terminal that ends in a state.
@@ -72,7 +71,7 @@ class Programs:
         return self._fragment(tree, end)
 
     def terminal_at(self, state: int) -> int:
-        """Return the terminal in whose program a state is."""
+        """Return the terminal whose program contains a state."""
         return self._terminals[bisect_right(self._firsts, state) - 1]
 
     def _state(self) -> int:
@@ -87,7 +86,7 @@ class Programs:
         return state
 
     def _fragment(self, node: Node, end: int) -> int:
-        """Return the state that reads ``node`` and then goes to ``end``."""
+        """Return the state that reads ``node`` and then continues in ``end``."""
         match node:
             case Empty():
                 return end
@@ -114,7 +113,7 @@ class Programs:
                 raise InternalError(f"{type(node).__name__} is not settled")
 
     def _quotation(self, states: Sequence[QuotingState], end: int) -> int:
-        """Make the states of a quotation, which prefers to go on."""
+        """Make the states of a quotation, which prefers to continue."""
         reading = [self._state() for _ in states]
         begins = [
             self._choice(state, end) if each.may_end else state for state, each in zip(reading, states, strict=True)
@@ -152,13 +151,13 @@ class Programs:
 
     def _optional(self, node: Repeat, head: int, again: int, out: int) -> None:
         """Make ``head`` the choice between another round, which ends in ``again``, and ``out``."""
-        behind = again
+        after = again
         if width(node.child)[0] == 0:
             # `re` tries no further round after an empty one.
-            behind = self._choice(again, out)
-            self.heads[head] = behind
-            self.exits[behind] = out
-        once = self._fragment(node.child, behind)
+            after = self._choice(again, out)
+            self.heads[head] = after
+            self.exits[after] = out
+        once = self._fragment(node.child, after)
         self.epsilons[head] = [(out, 0), (once, 0)] if node.lazy else [(once, 0), (out, 0)]
 
 
@@ -169,7 +168,7 @@ _NEVER = 1 << 30
 
 
 class OrderedMachine(Machine):
-    """The programs of all terminals, and the positions that they read."""
+    """The programs of all terminals, and their steps at positions of a text."""
 
     def __init__(self, programs: Programs, symbols: int) -> None:
         super().__init__(programs.edges, programs.epsilons, programs.behind, programs.starts, symbols)
@@ -177,7 +176,9 @@ class OrderedMachine(Machine):
         self.terminal_of = programs.terminal_of
         self.ends |= self.terminal_of.keys()
         self.has_lookbehinds = any(programs.behind)
-        self._asked_in, self._always_asked = self._lookbehinds_asked() if self.has_lookbehinds else ([], frozenset())
+        self._evaluated_in, self._always_evaluated = (
+            self._distances_to_lookbehinds() if self.has_lookbehinds else ([], frozenset())
+        )
         self._left = self._left_of_lookbehinds() if self.has_lookbehinds else {}
         self._places: dict[tuple[Trackers, int], OrderedPlace] = {}
         self._gaps: dict[Trackers, OrderedPlace] = {}
@@ -214,33 +215,31 @@ class OrderedMachine(Machine):
             position.guards = {}
         return position
 
-    def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
+    def evaluated_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
         """Return the fewest characters until the threads evaluate each lookbehind."""
         if not self.has_lookbehinds:
             return (_NEVER,) * len(self.behind)
-        fewest = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
+        fewest = [0 if number in self._always_evaluated else _NEVER for number in range(len(self.behind))]
         waiting = [threads]
         while waiting:
             for state, obligations in waiting.pop():
-                for number, distances in enumerate(self._asked_in):
+                for number, distances in enumerate(self._evaluated_in):
                     fewest[number] = min(fewest[number], distances.get(state, _NEVER))
                 waiting.extend(inner for _, inner in obligations)
         return tuple(fewest)
 
-    def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
+    def needed(self, trackers: Sequence[Threads | None], evaluated_in: Sequence[int]) -> Trackers:
         """Drop the lookbehind states that no thread will use."""
         left = self._left
         return tuple(
-            None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= asked_in[number])
+            None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= evaluated_in[number])
             for number, known in enumerate(trackers)
         )
 
-    def _lookbehinds_asked(self) -> tuple[list[dict[int, int]], frozenset[int]]:
-        """Return the fewest characters from each state to each lookbehind's evaluation, and the lookbehinds inside
-        others.
-        """
+    def _distances_to_lookbehinds(self) -> tuple[list[dict[int, int]], frozenset[int]]:
+        """Return the fewest characters from each state to each lookbehind's evaluation, and the nested lookbehinds."""
         before: dict[int, list[tuple[int, int]]] = {}
-        asking: list[list[int]] = [[] for _ in self.behind]
+        evaluating: list[list[int]] = [[] for _ in self.behind]
         for source, edges in self.edges.items():
             for _, _, target in edges:
                 before.setdefault(target, []).append((source, 1))
@@ -251,8 +250,8 @@ class OrderedMachine(Machine):
                     number = abs(guard) - 1
                     before.setdefault(self.starts[number], []).append((source, 0))
                     if self.behind[number]:
-                        asking[number].append(source)
-        distances = [_distances(sources, before) for sources in asking]
+                        evaluating[number].append(source)
+        distances = [_distances(sources, before) for sources in evaluating]
         lookbehinds = [start for start, behind in zip(self.starts, self.behind, strict=True) if behind]
         inside = [n for n, found in enumerate(distances) if any(start in found for start in lookbehinds)]
         return distances, frozenset(inside)
@@ -299,35 +298,35 @@ class OrderedPlace(Place):
 
     def read_in_order(self, threads: OrderedThreads) -> OrderedThreads:
         """Read the symbol with a list of threads."""
-        behind = self._lists.get(threads)
-        if behind is None:
+        after = self._lists.get(threads)
+        if after is None:
             # Of many keywords few read a given symbol.
             symbols, label = self.machine.symbols_of, self.label
             going = [thread for thread in threads if symbols(thread[0]) >> label & 1]
-            behind = self._lists[threads] = self._first_wins(
+            after = self._lists[threads] = self._without_redundant(
                 target for thread in going for target in self._step_in_order(thread)
             )
-        return behind
+        return after
 
     def begin(self, states: Iterable[int]) -> OrderedThreads:
         """Start the threads of some programs, in their order."""
         return self.closure_in_order([(state, NO_OBLIGATIONS) for state in states])
 
     def _step_in_order(self, thread: Thread) -> OrderedThreads:
-        behind = self._ordered_steps.get(thread)
-        if behind is None:
+        after = self._ordered_steps.get(thread)
+        if after is None:
             state, obligations = thread
             label = self.label
             targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= label <= high]
             left = self.keep(obligations) if targets else None
             seeds = [] if left is None else [(target, left) for target in targets]
-            behind = self._ordered_steps[thread] = self.closure_in_order(seeds)
-        return behind
+            after = self._ordered_steps[thread] = self.closure_in_order(seeds)
+        return after
 
-    def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
-        """Drop threads that a preferred one makes needless; cut after a match without an obligation.
+    def _without_redundant(self, threads: Iterable[Thread]) -> OrderedThreads:
+        """Drop threads that a preferred one makes redundant; cut after a match without an obligation.
 
-        Threads after a match with an obligation serve only the texts that break it.
+        Threads after a match with an obligation are kept only for the texts that break it.
         """
         machine = self.machine
         kept: list[Thread] = []
@@ -381,4 +380,4 @@ class OrderedPlace(Place):
                 elif outcome is not False and not any((not negative, t) in obligations for negative, t in outcome):
                     stack.append((target, obligations | outcome, passed))
         machine.spend(len(seen))
-        return self._first_wins(ends)
+        return self._without_redundant(ends)

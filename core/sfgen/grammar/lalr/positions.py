@@ -1,4 +1,4 @@
-"""A Lark grammar over one vocabulary: the masks of positions, and the way to the end in tokens."""
+"""A Lark grammar over one vocabulary: the masks of positions, and completions in tokens."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens
 
 _KEPT = 256
-"""The configurations whose ends of tokens are cached."""
+"""The most configurations whose ends of tokens are cached."""
 
 _ENDLESS = FAR - 1
-"""The room without a limit: more than any distance."""
+"""The value of ``room``, the tokens left, without a limit: more than any distance."""
 
 
 class LalrPositions(Positions[LalrConfiguration]):
@@ -34,10 +34,10 @@ class LalrPositions(Positions[LalrConfiguration]):
         super().__init__(vocabulary)
         self.reader: LalrReader = reader
         self._masks = LalrMasks(reader, self.vocabulary)
-        self._ends_behind: dict[LalrConfiguration, TokenEnds] = {}
+        self._token_ends: dict[LalrConfiguration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
         self._lock = threading.Lock()
-        # A grammar has a text, so only some bytes that are missing keep it from being written.
+        # A grammar has a text, so only a vocabulary without some bytes can be unable to write one.
         if not self.has_all_bytes and self.distance(reader.start) >= FAR:
             raise cannot_be_written()
 
@@ -45,18 +45,18 @@ class LalrPositions(Positions[LalrConfiguration]):
     def _completion(self) -> LalrCompletion:
         return LalrCompletion(self.reader, self.vocabulary)
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
+    # ---- masks -----------------------------------------------------------------------------------------------------
 
     def _mask_of(self, configuration: LalrConfiguration) -> TokenMask:
         return self._masks.of(*configuration)
 
     def _is_mask_made(self, configuration: LalrConfiguration) -> bool:
-        return self._masks.is_made(*configuration) or configuration in self._ends_behind
+        return self._masks.is_made(*configuration) or configuration in self._token_ends
 
     def _joined(self, position: LalrPosition) -> Mask:
         if self.has_all_bytes:
             return super()._joined(position)
-        # The masks are made over all bytes, so what a vocabulary can write is found as if a limit was near.
+        # The masks assume all bytes, so the tokens that a text can be completed after are found as near a limit.
         return self._with_ends(position, NO_TOKENS) | self._fitting(position, None, _ENDLESS)
 
     def _suffices(self, position: LalrPosition, room: int) -> bool:
@@ -91,18 +91,18 @@ class LalrPositions(Positions[LalrConfiguration]):
         tokens = self._masks.lexeme_tokens(lexer_state)
         fits = self._which_fit(tokens.reached, node, room)
         class_of = self._masks.classes_of(tokens.reached)
-        is_wanted = np.isin(self._masks.classes_of(tokens.lexer_states), class_of[fits])
+        is_fitting = np.isin(self._masks.classes_of(tokens.lexer_states), class_of[fits])
         if not np.isin(class_of[~fits], class_of[fits]).any():  # all or none of each class
-            mask: Mask = np.bitwise_or.reduce(tokens.masks[is_wanted], axis=0, initial=0).astype(np.uint32)
+            mask: Mask = np.bitwise_or.reduce(tokens.masks[is_fitting], axis=0, initial=0).astype(np.uint32)
             repeat_tokens(mask, self.vocabulary.trie.repeated_tokens)
             return mask
-        leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last entry stands for ``NO_STATE``
-        leads_on[tokens.reached] = fits
-        wanted = np.flatnonzero(leads_on[self._lexer_states_of(lexer_state)]).astype(np.int32)
-        return packed(wanted, len(self.vocabulary)).copy()
+        fits_in = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last entry stands for ``NO_STATE``
+        fits_in[tokens.reached] = fits
+        fitting = np.flatnonzero(fits_in[self._lexer_states_of(lexer_state)]).astype(np.int32)
+        return packed(fitting, len(self.vocabulary)).copy()
 
     def _which_fit(self, lexer_states: Int32, node: int, room: int) -> NDArray[np.bool_]:
-        """Tell from which lexer states ``room`` tokens complete the text, bool ``[len(lexer_states)]``."""
+        """Return whether ``room`` tokens complete the text from each lexer state, bool ``[len(lexer_states)]``."""
         distances = self.reader.to_end.of_many(lexer_states, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
@@ -111,13 +111,13 @@ class LalrPositions(Positions[LalrConfiguration]):
 
     def _ends_of(self, configuration: LalrConfiguration) -> TokenEnds:
         """Return the configurations after a configuration's tokens in which a terminal ends."""
-        ends = self._ends_behind.get(configuration)
+        ends = self._token_ends.get(configuration)
         if ends is None:
             ends = self._masks.ends(*configuration)
             with self._lock:
-                if len(self._ends_behind) > _KEPT:
-                    self._ends_behind.clear()
-                self._ends_behind[configuration] = ends
+                if len(self._token_ends) > _KEPT:
+                    self._token_ends.clear()
+                self._token_ends[configuration] = ends
         return ends
 
     def _lexer_states_of(self, lexer_state: int) -> Int32:

@@ -1,7 +1,6 @@
 """Read bytes with the lexer and the parser, from position to position.
 
-This is the plain definition of a grammar's texts. The kernels of ``walk`` do the same for many tokens at
-once.
+This is the plain definition of a grammar's texts. The kernels of ``walk`` do the same for many tokens at once.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class LalrConfiguration(NamedTuple):
 
 
 LalrPosition: TypeAlias = tuple[LalrConfiguration, ...]
-"""All ways to read a text so far that can be completed, ascending; at least one, and mostly one."""
+"""All configurations after a text that can be completed, ascending; at least one, and usually one."""
 
 
 Lexed = TypeVar("Lexed", bound=tuple[object, ...])
@@ -37,7 +36,7 @@ Lexed = TypeVar("Lexed", bound=tuple[object, ...])
 
 
 class LexerReader(StepReader[tuple[Lexed, ...]], Generic[Lexed]):
-    """Reads bytes with a lexer, and with whatever takes its terminals."""
+    """Reads bytes with a lexer; a subclass reads its terminals."""
 
     def __init__(self, lexer: Lexer, kinds: bytes) -> None:
         super().__init__(kinds)
@@ -53,14 +52,14 @@ class LexerReader(StepReader[tuple[Lexed, ...]], Generic[Lexed]):
 
     @abstractmethod
     def _accepts(self, configuration: Lexed) -> bool:
-        """Tell whether the text may end at a configuration."""
+        """Return whether the text may end at a configuration."""
 
     def accepts(self, position: tuple[Lexed, ...]) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
         return any(map(self._accepts, position))
 
     def _possible(self, position: tuple[Lexed, ...]) -> set[int]:
-        """Return the byte classes that the lexer reads, whatever the parser takes."""
+        """Return the byte classes that the lexer reads, whether the parser takes its terminals or not."""
         possible = set[int]()
         for configuration in position:
             for here in (configuration, *self.commits(configuration)):
@@ -102,7 +101,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         self.start: LalrPosition = (LalrConfiguration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
     def lexer_state_at(self, node: int, obligation: int) -> int:
-        """Return the lexer state at the gap above a node; ``NO_STATE`` where nothing can follow."""
+        """Return the lexer state at the gap above a node; ``NO_STATE`` if nothing can follow."""
         return self._starts[self._context_of[self.stacks.states[node]]][obligation]
 
     def with_bytes(self, usable: NDArray[np.bool_]) -> LalrReader:
@@ -134,7 +133,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return tuple(sorted(alive)) or None
 
     def is_alive(self, lexer_state: int, node: int) -> bool:
-        """Tell whether a configuration can be completed: by a safe label, else by its distance."""
+        """Return whether a configuration can be completed: by a safe label, else by its distance."""
         safe, others = self._terminals_of(lexer_state)
         if self._takes_any(node, safe):
             return True
@@ -154,7 +153,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return known
 
     def united(self, positions: Sequence[LalrPosition]) -> LalrPosition:
-        """Make one position of several, at least one."""
+        """Unite one or more positions."""
         return tuple(sorted({each for position in positions for each in position}))
 
     def _accepts(self, configuration: LalrConfiguration) -> bool:
@@ -169,11 +168,11 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return False
 
     def may_end_at(self, lexer_state: int) -> bool:
-        """Tell whether a terminal, or the text, may end at a lexer state."""
+        """Return whether a terminal, or the text, may end at a lexer state."""
         return bool(self._commits[lexer_state]) or self._may_end[lexer_state]
 
     def lowest_at_end(self, configuration: LalrConfiguration) -> int:
-        """Return the least depth of a node whose state decides what may end here: terminals, or the text."""
+        """Return the least depth of a node whose state decides whether a terminal or the text may end here."""
         lexer_state, node = configuration
         stacks, end = self.stacks, self.stacks.end_of_text
         lowest = stacks.lowest(node, end) if self._may_end[lexer_state] else stacks.depths[node]

@@ -1,6 +1,6 @@
 """Safe labels: if the parser takes one, the text can be completed, whatever is on the stack.
 
-Masks only need to know whether D is finite, but D depends on the whole stack (see ``distances``). A configuration that
+Masks depend only on whether D is finite, but D depends on the whole stack (see ``distances``). A configuration that
 reaches a safe label which its parser takes is alive: D need not be computed. In a grammar of JSON all labels are safe:
 after each, the open brackets can be closed. Safe labels also bound D: each bracket of ``[[[{"a":`` is closed within a
 few bytes. In ``start: A C C | B``, where no C may follow another C directly, B is safe, and A and C are not. There are
@@ -18,8 +18,8 @@ the parser takes, as an LALR state may reduce before a terminal that is refused 
 taken are a part of the class here.
 
 Neither way suffices for all grammars. In ``start: x A | C`` with ``x: A | A x`` all gaps after A are good, but A is not
-safe, since lark shifts each A that follows. And lark's grammar of Python has more than 4 000 classes, whose visit takes
-a second; its gaps take some hundredths.
+safe, since lark shifts each A that follows. And lark's grammar of Python has more than 4 000 classes: to visit their
+nodes takes a second, to check its gaps some hundredths.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Safety(NamedTuple):
     Attributes:
         labels: The safe labels, bool ``[labels + 1]``. In a large grammar with resolved conflicts only the end of the
             text is known to be safe.
-        most_per_node: D is at most this times the depth of the node plus 1 where the parser takes a safe label in
-            reach; ``None`` where no bound is known.
+        most_per_node: D is at most this number times the depth of the node plus 1, if the parser takes a safe label in
+            reach; ``None`` if no bound is known.
     """
 
     labels: NDArray[np.bool_]
@@ -56,7 +56,7 @@ class Safety(NamedTuple):
 
 @kept_while_it_lives
 def safety_of(distances: TextDistances) -> Safety:
-    """Find the safe labels, by the good gaps where that is possible, else by visiting stack nodes."""
+    """Find the safe labels, by the good gaps if that is possible, else by visiting stack nodes."""
     if distances.known is not None:
         return Safety(distances.known.safe, distances.known.most_per_node)
     farthest_label = int(distances.cost[distances.cost < FAR].max(initial=0))
@@ -84,19 +84,19 @@ class _GoodGaps:
         gaps = _gaps_of(readings)
         rows = np.array([readings.gap(state, obligation) for state, obligation, _ in gaps])
         known = tables.actions[[state for state, _, _ in gaps]] != 0
-        behind = np.array([label for _, _, label in gaps])  # of the first gap it is the end
+        label_before = np.array([label for _, _, label in gaps])  # of the first gap the end of the text
         self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
         while True:
             usable = np.where(self._safe, rows, np.int32(FAR))
-            dearest = by_terminal(usable, readings.terminals, len(tables.terminals))
-            is_good = ((dearest < FAR) | ~known).all(axis=1)
-            unsafe = behind[~is_good]
+            highest = by_terminal(usable, readings.terminals, len(tables.terminals))
+            is_good = ((highest < FAR) | ~known).all(axis=1)
+            unsafe = label_before[~is_good]
             unsafe = unsafe[unsafe < len(self._safe) - 1]
             if not self._safe[unsafe].any():
                 break
             self._safe[unsafe] = False
-        dearest = dearest[is_good]
-        self._terminal_cost: list[int] = np.where(dearest < FAR, dearest, 0).max(axis=0, initial=0).tolist()
+        highest = highest[is_good]
+        self._terminal_cost: list[int] = np.where(highest < FAR, highest, 0).max(axis=0, initial=0).tolist()
         self._nonterminal_cost = self._find_nonterminal_costs()
         is_read = (tables.gotos != NO_STATE).any(axis=0).tolist()
         self._has_texts = all(
@@ -201,7 +201,7 @@ def safety_by_nodes(readings: Readings, farthest_label: int, most_nodes: int = M
         for actions, gotos in zip(tables.actions, tables.gotos, strict=True)
     ]
     safe = np.ones(len(readings.terminals), dtype=np.bool_)
-    most_added, most_behind = 0, 0
+    most_added, most_after = 0, 0
     seen: set[tuple[int, tuple[int, ...]]] = set()
     nodes = [BOTTOM]
     for node in nodes:  # the list grows
@@ -209,19 +209,19 @@ def safety_by_nodes(readings: Readings, farthest_label: int, most_nodes: int = M
             safe[:-1] = False
             return Safety(safe, None)
         state, (number, added), bits = stacks.states[node], classes.of(node), taken.at(node)
-        behind = classes.behind[number]
+        costs = classes.costs_after[number]
         is_taken = np.array([bits >> terminal & 1 for terminal in readings.terminals.tolist()], dtype=np.bool_)
-        safe &= ~(readable[state] & is_taken) | (behind < FAR)
-        most_behind = max(most_behind, int(behind[behind < FAR].max(initial=0)))
+        safe &= ~(readable[state] & is_taken) | (costs < FAR)
+        most_after = max(most_after, int(costs[costs < FAR].max(initial=0)))
         for target in pushes[state]:
             above = stacks.push(target, node)
             number_above, added_above = classes.of(above)
             most_added = max(most_added, added_above - added)
-            key = number_above, taken.behind_items(above)
+            key = number_above, taken.after_items(above)
             if key not in seen:
                 seen.add(key)
                 nodes.append(above)
-    return Safety(safe, max(most_added, farthest_label + most_behind))
+    return Safety(safe, max(most_added, farthest_label + most_after))
 
 
 class _Taken:
@@ -243,7 +243,7 @@ class _Taken:
             self._found[node] = terminals
         return terminals
 
-    def behind_items(self, node: int) -> tuple[int, ...]:
+    def after_items(self, node: int) -> tuple[int, ...]:
         """Return the terminals that the parser takes after each item of a node."""
         taken = []
         for item in self._items.kernels[self._stacks.states[node]]:

@@ -1,11 +1,12 @@
-"""The parser's stacks: immutable nodes, equal ones once, and the states to which the parser returns.
+"""The parser's stacks: immutable nodes without duplicates, and the states to which the parser returns.
 
-A node is a number that stands for a state and the node below. A rollback drops nodes, and texts with a common beginning
+A node is the number of a pair: a state and the node below. A rollback drops nodes, and texts with a common beginning
 share them.
 
-Most states of a stack never matter: when the parser reduces a rule, it pops the states of the rule's symbols unseen. It
-*returns* to the state below them, and goes on from there after the rule's nonterminal. So only the top state and the
-state after each return decide what can follow. Stacks in which these are equal are read alike.
+Most states of a stack never matter: when the parser reduces a rule, it pops the states of the rule's symbols without
+reading them. It *returns* to the state below them, and continues there after the rule's nonterminal. So only the top
+state and the state after each return decide which text can follow. Stacks in which these states are equal allow the
+same texts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BOTTOM = 0
 
 
 class StateStacks:
-    """Makes the stack nodes of one parser, equal ones once. Safe to share between threads."""
+    """Makes the stack nodes of one parser, without duplicates. Safe to share between threads."""
 
     def __init__(self, tables: ParseTables) -> None:
         self.tables = tables
@@ -71,7 +72,7 @@ class StateStacks:
         return node
 
     def after(self, node: int, terminal: int) -> int:
-        """Return the node after a terminal; ``NO_STATE`` where it is refused.
+        """Return the node after a terminal; ``NO_STATE`` if it is refused.
 
         After ``END`` it is the node of the complete text.
         """
@@ -83,7 +84,7 @@ class StateStacks:
         return top
 
     def lowest(self, node: int, terminal: int) -> int:
-        """Return the least depth of a node whose state decides what is after a terminal."""
+        """Return the least depth of a node whose state decides which node is after a terminal."""
         self.after(node, terminal)
         return self._lowest[node, terminal]
 
@@ -105,7 +106,7 @@ class StateStacks:
                 return node, lowest
 
     def is_complete(self, node: int) -> bool:
-        """Tell whether the text may end here."""
+        """Return whether the text may end here."""
         return self.after(node, self.end_of_text) != NO_STATE
 
     def array(self) -> NDArray[np.int32]:
@@ -128,11 +129,11 @@ class StateStacks:
 
 
 class Return(NamedTuple):
-    """The state to which a stack goes when the rule of its top state is reduced.
+    """The state on top of a stack after the rule of its top state is reduced.
 
     Attributes:
-        state: The state after the rule's nonterminal. Where several rules may be read, ``~state`` of the uppermost
-            state that one of them returns to: it decides what follows each.
+        state: The state after the rule's nonterminal. If several rules may be open, ``~state`` of the uppermost state
+            that one of them returns to, which decides the continuation of each.
         below: The node that this state is pushed on.
         depth: The greatest depth of a state that decides this.
     """
@@ -153,7 +154,7 @@ class Returns:
         self._items_of: dict[int, tuple[list[tuple[int, int]], bool]] = {}
 
     def _items(self, state: int) -> tuple[list[tuple[int, int]], bool]:
-        """Return the symbols read, and the nonterminals, of a state's rules, and whether it only reduces a rule."""
+        """Return the number of symbols read and the nonterminal of each item of a state; whether it only reduces."""
         found = self._items_of.get(state)
         if found is None:
             rules, items = self._stacks.tables.rules, self._kernel_of(state)
@@ -163,7 +164,7 @@ class Returns:
         return found
 
     def only_reduces(self, state: int) -> bool:
-        """Tell whether a state only reduces a rule: then only text can follow that can follow after the return."""
+        """Return whether a state only reduces a rule: then the text that can follow is that after the return."""
         return self._items(state)[1]
 
     def of(self, state: int, below: int) -> Return | None:
@@ -177,33 +178,33 @@ class Returns:
         if below == NO_STATE:
             return None
         stacks = self._stacks
-        ways = self._ways(max(state, ~state), below)
-        if len(ways) == 1:
-            ((behind, node),) = ways
-            return Return(behind, node, stacks.depths[node])
-        if not ways:
+        followers = self._followers(max(state, ~state), below)
+        if len(followers) == 1:
+            ((after, node),) = followers
+            return Return(after, node, stacks.depths[node])
+        if not followers:
             return None
-        reduced = {self._reduced(*way) for way in ways}
+        reduced = {self._reduced(*each) for each in followers}
         if len(reduced) == 1:
             return Return(*reduced.pop(), stacks.depths[below])
-        node = max((node for _, node in ways), key=stacks.depths.__getitem__)
+        node = max((node for _, node in followers), key=stacks.depths.__getitem__)
         return Return(~stacks.states[node], stacks.below[node], stacks.depths[node])
 
-    def _ways(self, state: int, below: int) -> set[tuple[int, int]]:
+    def _followers(self, state: int, below: int) -> set[tuple[int, int]]:
         """Return the states, with the nodes below, that follow some rule of a state."""
-        ways, stacks = set(), self._stacks
+        followers, stacks = set(), self._stacks
         for read, nonterminal in self._items(state)[0]:
             node = below if read == 1 else stacks.pop(below, read - 1)
-            behind = self._gotos[stacks.states[node]][nonterminal]
-            if behind != NO_STATE and (behind, node) != (state, below):  # a left-recursive rule returns to itself
-                ways.add((behind, node))
-        return ways
+            after = self._gotos[stacks.states[node]][nonterminal]
+            if after != NO_STATE and (after, node) != (state, below):  # a left-recursive rule returns to itself
+                followers.add((after, node))
+        return followers
 
     def _reduced(self, state: int, below: int) -> tuple[int, int]:
-        """Reduce as long as a state does nothing else."""
+        """Reduce as long as the state on top only reduces."""
         while self.only_reduces(state):
-            ways = self._ways(state, below)
-            if len(ways) != 1:
+            followers = self._followers(state, below)
+            if len(followers) != 1:
                 break
-            ((state, below),) = ways
+            ((state, below),) = followers
         return state, below

@@ -16,7 +16,7 @@ END = "$END"
 """The terminal at the end of the text; it is the last one."""
 
 NO_STATE = -1
-"""In place of a parser state, a lexer state or a stack node where there is none."""
+"""Instead of the number of a parser state, a lexer state or a stack node: there is none."""
 
 
 class Rule(NamedTuple):
@@ -37,8 +37,8 @@ class Terminal(NamedTuple):
     Attributes:
         name: Its name.
         pattern: The pattern with its flags inside, as lark gives it to ``re``.
-        is_literal: Whether the grammar has it as a string.
-        shown: Its name for people: a literal in quotes, else the name.
+        is_literal: Whether the grammar writes it as a string.
+        shown: Its name in messages: a literal in quotes, else the name.
     """
 
     name: str
@@ -70,13 +70,13 @@ class ParseTables(NamedTuple):
         rules: The expansions.
         actions: The action of a state before a terminal, int32 ``[states, terminals]``: 0 is an error, ``s + 1``
             shifts and goes to state ``s``, ``-1 - r`` reduces rule ``r``.
-        gotos: The state after a nonterminal, int32 ``[states, nonterminals]``; ``NO_STATE`` where there is none.
+        gotos: The state after a nonterminal, int32 ``[states, nonterminals]``; ``NO_STATE`` if there is none.
         start: The state of the empty stack.
         end: The state of a complete text, reached by a reduction before ``END``.
         context_of: The context of the gap after each state, int32 ``[states]``.
         contexts: The contexts.
         ignored: The terminals that the lexer drops.
-        quotations: The pieces of the documents for which placeholders stand in patterns.
+        quotations: The pieces of each document for which patterns contain a placeholder.
     """
 
     terminals: tuple[Terminal, ...]
@@ -95,21 +95,21 @@ class ParseTables(NamedTuple):
 class Lexer(NamedTuple):
     """The scanners of all contexts as one automaton over bytes.
 
-    A *lexer state* tells how far the open lexeme is read, which lookahead obligations are open, and how many ignored
-    characters came since the last terminal. Each byte leads to one lexer state until a terminal is handed to the
-    parser. Where a lexeme may end, the lexer may *commit* its terminal. The text then continues in ``starts[context,
-    obligation]``, where the context is that of the parser's new state. Every lexer state reaches a commit or an end of
-    the text.
+    A *lexer state* determines how far the open lexeme is read, which lookahead obligations are open, and how many
+    ignored characters were read since the last terminal. Each byte leads to one lexer state until a terminal is handed
+    to the parser. If a lexeme may end, the lexer may *commit* its terminal. The text then continues in
+    ``starts[context, obligation]`` with the context of the parser's new state. Every lexer state reaches a commit or an
+    end of the text.
 
     A *lookahead obligation* excludes the texts after a commit that would have made lark read a longer lexeme or another
     terminal. Obligation 0 excludes none. A text that breaks its obligation has no lexer state.
 
     Attributes:
-        byte_classes: uint8 ``[256]``; bytes of one class are read alike.
-        step: The lexer state after each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE`` where the byte
-            is refused.
-        starts: The lexer state at the beginning of a lexeme, int32 ``[contexts, obligations]``; ``NO_STATE`` where
-            nothing can follow, or where the obligation never occurs.
+        byte_classes: uint8 ``[256]``; bytes of one class lead from every lexer state to the same one.
+        step: The lexer state after each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE`` if the byte is
+            refused.
+        starts: The lexer state at the beginning of a lexeme, int32 ``[contexts, obligations]``; ``NO_STATE`` if
+            nothing can follow, or if the obligation never occurs.
         commit_starts: The first commit of each lexer state, int32 ``[lexer_states + 1]``.
         commit_terminals: The terminal of each commit, int32 ``[commits]``; never an ignored one.
         commit_obligations: The obligation of each commit, int32 ``[commits]``.

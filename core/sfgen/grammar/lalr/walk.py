@@ -1,13 +1,13 @@
 """Kernels that find the tokens of a configuration, by a walk of the token trie with the lexer and the parser.
 
 * ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes after which a terminal ends
-  inside a token. Both depend on the lexer state alone. Where all bytes below a node lead from a lexer state to itself,
-  as letters in a name, the node's tokens are taken as they are.
-* ``read_tokens`` adds the tokens of the first kind that lead to a terminal which the parser takes, and reads on at
+  inside a token. Both depend on the lexer state alone. If all bytes below a node lead from a lexer state to itself,
+  like letters in a name, the node's tokens are added without reading them.
+* ``read_tokens`` adds the tokens of the first kind that lead to a terminal which the parser takes, and continues at
   these nodes with the parser's stack.
 
-The stack below is loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
-token's prefix.
+The stack before the token is loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk
+leaves the token's prefix.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from sfgen.kernels import (
 from sfgen.vocabulary.trie import NO_TOKEN
 
 REFUSED = -1
-"""In place of a stack node: the parser does not take the terminal."""
+"""Returned instead of a stack node if the parser does not take the terminal."""
 
 TOO_MANY = -2
 """Returned by a kernel that ran out of room."""
 
 STATE, BELOW, DEPTH, HEIGHT = 0, 1, 2, 3
 FIELDS = 4
-"""The numbers of a stack node; its height is that above the loaded nodes."""
+"""The number of fields of a stack node; its height is the number of made nodes up to it."""
 
 MOST_MADE = 1 << 14
 """The most stack nodes made on the way to a trie node."""
@@ -61,7 +61,7 @@ EXITS, ROWS = 0, 1
 """The counts of ``walk_lexeme``."""
 
 MADE, LOWEST = 0, 1
-"""The entries of ``top``: the number of made nodes, and the least depth of a node whose state was looked at."""
+"""The entries of ``top``: the number of made nodes, and the least depth of a node whose state was read."""
 
 _DEAD, _ALIVE, _DOUBTFUL = 0, 1, 2
 
@@ -72,7 +72,7 @@ _DEAD, _ALIVE, _DOUBTFUL = 0, 1, 2
 def group_of_byte() -> NDArray[np.uint64]:
     """Return the bit of each byte's group, uint64 ``[256]``; letters of a kind are a group, a punctuation mark is one.
 
-    Lexers mostly go on in the same state by all bytes of a group, or by none.
+    Usually either all bytes of a group lead from a lexer state to itself, or none.
     """
     kinds = [b"0123456789", b"abcdef", bytes(range(0x67, 0x7B)), b"ABCDEF", bytes(range(0x47, 0x5B))]
     kinds += [bytes([byte]) for byte in b"\t\n\r " + string.punctuation.encode()]
@@ -128,9 +128,9 @@ def walk_lexeme(
     trie_bytes: UInt8s, depths: Int32s, ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Find the tokens that are read without ending a terminal."""
-    # node, end: The trie nodes from which to which is walked.
+    # node, end: The first trie node of the walk, and the node after the last.
     # counts: in and out; the number of exits, and of classes with tokens.
-    # found: in and out; the mask of each class of lexer states, uint32 ``[rows * words]``, zeros where none is yet.
+    # found: in and out; the mask of each class of lexer states, uint32 ``[rows * words]``, zeros at first.
     # words: The words of a mask.
     # row_of: in and out; the row of each class in ``found``, int32 ``[classes]``; -1 for none.
     # row_classes: in and out; the class of each row.
@@ -139,9 +139,9 @@ def walk_lexeme(
     # stack: Room for a lexer state at each depth.
     # class_of: The class of each lexer state.
     # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
-    # staying: in and out; the groups that stay in each lexer state; 0 where that is unknown yet.
+    # staying: in and out; the groups that stay in each lexer state; 0 if not yet known.
     # is_reached: out; the lexer states that tokens lead to, bool ``[lexer_states]``.
-    # lexer_state_of: out; the lexer state after each token, int32 ``[tokens]``, or empty if not wanted.
+    # lexer_state_of: out; the lexer state after each token, int32 ``[tokens]``; empty if not needed.
     # groups: See ``groups_below``.
     # group_of: See ``group_of_byte``.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
@@ -269,7 +269,7 @@ def after_terminal(
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Return the node after a terminal, ``REFUSED`` or ``TOO_MANY``; the node may be a made one."""
-    # is_shifted: 0 only asks whether the terminal is taken; the returned node then means nothing.
+    # is_shifted: 0 to return only whether the terminal is taken; the node is undefined then.
     # nodes: ``FIELDS`` numbers of each node that is loaded.
     # made: ``FIELDS`` numbers of each node that is made.
     # top: in and out; ``MADE`` and ``LOWEST``.
@@ -307,7 +307,7 @@ def _is_alive(
     lexer_state: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Tell whether the parser takes some terminal that the lexer can reach: a safe one, or only another."""
+    """Return whether the parser takes a safe terminal that the lexer can reach, only another one, or none."""
     kept = top[MADE]
     others = reach_starts[2 * lexer_state + 1]
     for position in range(reach_starts[2 * lexer_state], reach_starts[2 * lexer_state + 2]):
@@ -376,7 +376,7 @@ def read_tokens(
     depths: Int32s, ends: Int32s, first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens that end no terminal, and those in which one ends, read on with the parser's new stack."""
+    """Add the tokens that end no terminal, and those in which one ends, reading with the parser's new stack."""
     # classes: A lexer state of each class of the former.
     # found: The mask of each class, uint32 ``[len(classes) * words]``.
     # words: The words of a mask.
@@ -420,9 +420,9 @@ def read_tokens(
         if lexer_state < 0:
             continue
         at_gap = top[MADE]
-        # Neighbouring tokens mostly lead to the same configuration. Nodes above this one are made anew for each.
+        # Neighbouring tokens usually lead to the same configuration. Nodes above this one are made anew for each.
         lasting = nodes.size // FIELDS + at_gap
-        asked_state, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
+        tested_state, tested_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
         for position in range(label_starts[number], label_starts[number + 1]):
             at = np.int64(children[position])
             stop, base = np.int64(ends[at]), 3 * np.int64(depths[at]) - 3
@@ -460,11 +460,11 @@ def read_tokens(
                 token = first_tokens[at]
                 if token < NO_TOKEN:
                     for each in range(end, last):
-                        is_asked = sets[2 * each] == asked_state and sets[2 * each + 1] == asked_node
-                        if not is_asked or asked_node >= lasting:
-                            asked_state, asked_node = sets[2 * each], sets[2 * each + 1]
+                        is_tested = sets[2 * each] == tested_state and sets[2 * each + 1] == tested_node
+                        if not is_tested or tested_node >= lasting:
+                            tested_state, tested_node = sets[2 * each], sets[2 * each + 1]
                             alive = _is_alive(
-                                asked_state, asked_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
+                                tested_state, tested_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
                                 sizes,
                             )  # fmt: skip
                         if alive == TOO_MANY:

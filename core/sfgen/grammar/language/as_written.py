@@ -156,11 +156,11 @@ class AsWritten:
                 break
             positions.append(after)
         known = dict[Node, tuple[str, ...]]()
-        paths = [self._path_of(configuration, known) for configuration in self._one_way(text, positions)]
+        paths = [self._path_of(configuration, known) for configuration in self._one_reading(text, positions)]
         failure = self._failure(text, positions[-1], len(positions) - 1)
         return Walk(text, Stretch.of(text, paths), failure, self.expected(positions[-1]))
 
-    def _one_way(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
+    def _one_reading(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
         """Choose a configuration after each character so that each leads to the next."""
         last = positions[-1]
         chosen = [next((each for each in last if self.reader.accepts((each,))), last[0])]

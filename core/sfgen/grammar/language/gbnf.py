@@ -294,8 +294,8 @@ class _RuleReader(_CharacterReader):
             if part is None:
                 return _concatenation(parts)
             self._skip_inside()
-            while (times := self._times()) is not None:
-                part = self._repeated(part, *times, begin)
+            while (bounds := self._bounds()) is not None:
+                part = self._repeated(part, *bounds, begin)
             parts.append(part)
 
     def _symbol(self) -> Expression | None:
@@ -384,7 +384,7 @@ class _RuleReader(_CharacterReader):
         self._brackets.pop()
         return inner
 
-    def _times(self) -> tuple[int, int | None] | None:
+    def _bounds(self) -> tuple[int, int | None] | None:
         """Read the bounds of a repetition; ``None`` if none follows."""
         sign, begin = self.text[self.at : self.at + 1], self.at
         if sign in _REPETITIONS:

@@ -257,7 +257,7 @@ class Grammar:
         return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files, **indenter}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check a finished text by another implementation: lark, for Lark grammars.
+        """Check a finished text with another implementation: lark, for Lark grammars.
 
         For GBNF there is none.
 

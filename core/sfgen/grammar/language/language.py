@@ -216,7 +216,7 @@ class Language(Protocol):
         """Find a shortest text."""
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check a finished text by another implementation; see ``sfgen.protocols.Constraint.refusal``."""
+        """Check a finished text with another implementation; see ``sfgen.protocols.Constraint.refusal``."""
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence, which describes its position as :func:`where` does."""

@@ -382,12 +382,16 @@ class SchemasTeller(Teller[TextRead]):
         if after is None:
             return None
         begun = list(zip(reading.position.inside, reading.texts, strict=True))
-        texts = (next((text for way, text in begun if self._leads_to(way, byte, each)), b"") for each in after.inside)
+        texts = (
+            next((text for before, text in begun if self._leads_to(before, byte, each)), b"") for each in after.inside
+        )
         return TextRead(after, tuple(text + byte for text in texts))
 
-    def _leads_to(self, way: Inside, byte: bytes, after: Inside) -> bool:
+    def _leads_to(self, before: Inside, byte: bytes, after: Inside) -> bool:
         """Return whether a byte leads from one position in a schema to another."""
-        return way.schema == after.schema and self._reader.inner[way.schema].read(way.inner, byte) == after.inner
+        return (
+            before.schema == after.schema and self._reader.inner[before.schema].read(before.inner, byte) == after.inner
+        )
 
     def describe(self, reading: TextRead, position: MixedPosition) -> str:
         """Name the open rules, and the open terminal or the position in a schema, of the first configuration."""
