@@ -14,7 +14,7 @@ from sfgen.errors import SchemaError
 from sfgen.schema.reading.keywords import KINDS, URIS, Draft
 from sfgen.schema.reading.read import read_schema
 from sfgen.schema.reading.strict_json import from_python
-from sfgen.schema.reading.well_formed import misfits
+from sfgen.schema.reading.well_formed import violations
 
 ORACLES = {
     Draft.DRAFT_04: jsonschema.Draft4Validator,
@@ -64,7 +64,7 @@ def is_well_formed(schema: Any, draft: Draft) -> bool:
     if isinstance(schema, dict):
         schema = {"$schema": URIS[draft], **schema}
     elif not isinstance(schema, bool) or draft is not Draft.DRAFT_2020_12:
-        return not list(misfits(from_python(schema), draft))
+        return not list(violations(from_python(schema), draft))
     try:
         read_schema(schema)
     except SchemaError:

@@ -171,7 +171,7 @@ def _class_of(draft: Draft, is_dynamic: bool) -> Any:
         keywords["$ref"] = _once(base.VALIDATORS["$ref"])
     known = {keyword: check for keyword, check in keywords.items() if keyword in base.VALIDATORS}
     checker = base.TYPE_CHECKER
-    if draft is not Draft.DRAFT_04:  # where 1.0 is no integer
+    if draft is not Draft.DRAFT_04:  # where 1.0 is not an integer
         checker = checker.redefine("integer", _is_integer)
     return jsonschema().validators.extend(base, known, type_checker=checker)
 
@@ -352,7 +352,7 @@ class _Unrolling:
         if key not in self._uris:
             if len(self._uris) == MAX_COPIES:
                 raise SchemaTooLarge(
-                    f"dynamic references make more than {MAX_COPIES:,} schemas", resource, hint="Write $ref."
+                    f"dynamic references make more than {MAX_COPIES:,} schemas", resource, hint="Use $ref instead."
                 )
             self._uris[key] = f"urn:sfgen:{len(self._uris)}"
             self._waiting.append((resource, scope, self._uris[key]))
@@ -413,7 +413,7 @@ def search_of(pattern: str) -> Callable[[str], object]:
     if read_by_re is not None:
         return read_by_re.search
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about sets in sets, which ECMA-262 has as little as `re`
+        warnings.simplefilter("ignore")  # about nested sets, which neither ECMA-262 nor `re` has
         try:
             found: Callable[[str], object] = regex.compile(_for_regex(pattern), regex.V0).search
         except (regex.error, ValueError, OverflowError, RecursionError) as error:

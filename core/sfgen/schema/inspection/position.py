@@ -239,22 +239,22 @@ def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[RuleP
             part for part in compiled.parts[rule] if part.name or part.label not in there.names
         ]
     else:
-        parts = _behind(compiled.parts[rule], there.names)
+        parts = _after(compiled.parts[rule], there.names)
     return [part for part in parts if part.name or write(part.label).startswith(there.token)]
 
 
-def _behind(parts: Sequence[RulePart], names: Sequence[str]) -> Sequence[RulePart]:
+def _after(parts: Sequence[RulePart], names: Sequence[str]) -> Sequence[RulePart]:
     """List the properties after the last of these names, up to a required one."""
     parts = [part for part in parts if part.name or not part.hits]  # parts with hits repeat names of others
     known = [part.label for part in parts if not part.name]
     if not names:
-        behind = parts
+        after = parts
     elif names[-1] in known:
-        behind = parts[known.index(names[-1]) + 1 :]
+        after = parts[known.index(names[-1]) + 1 :]
     else:
-        behind = [part for part in parts if part.name]
-    needed = next((number for number, part in enumerate(behind) if part.is_needed), len(behind))
-    return behind[: needed + 1]
+        after = [part for part in parts if part.name]
+    needed = next((number for number, part in enumerate(after) if part.is_needed), len(after))
+    return after[: needed + 1]
 
 
 def _names(parts: Iterable[RulePart]) -> str:

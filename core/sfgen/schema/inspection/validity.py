@@ -202,10 +202,10 @@ def _of_branches(error: Any, path: tuple[str | int, ...], keyword: str) -> Itera
         for inner in meant[0]:
             yield from expected(inner)
         return
-    told = list(dict.fromkeys(_brief(errors[0], path) for errors in meant or branches.values()))
-    more = "; …" if len(told) > _MOST_BRANCHES else ""
+    briefs = list(dict.fromkeys(_brief(errors[0], path) for errors in meant or branches.values()))
+    more = "; …" if len(briefs) > _MOST_BRANCHES else ""
     words = f'fits none of the {len(error.validator_value)} schemas of "{keyword}": '
-    yield Expected(path, keyword, words + "; ".join(told[:_MOST_BRANCHES]) + more)
+    yield Expected(path, keyword, words + "; ".join(briefs[:_MOST_BRANCHES]) + more)
 
 
 def _is_type_alone(errors: list[Any], path: tuple[str | int, ...]) -> bool:

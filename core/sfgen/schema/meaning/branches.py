@@ -283,7 +283,7 @@ class Branches:
             raise SchemaTooLarge(
                 f"oneOf has more than {MAX_APART} schemas, each of which is compared with each other",
                 one.pointer,
-                hint="Write anyOf, or fewer of them.",
+                hint="Use anyOf, or fewer schemas.",
             )
         parts = [self._all(part, chain) for _, part in schemas]
         necessary = [self._necessary(part) for _, part in schemas]
@@ -521,7 +521,7 @@ def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> li
 
 
 def _properties(one: Subschema, branch: Plain) -> Plain:
-    known = _read(branch)
+    known = _evaluating(branch)
     if any(
         "additionalProperties" in some.schema or "unevaluatedProperties" in some.schema for some in known if some != one
     ):
@@ -533,7 +533,7 @@ def _properties(one: Subschema, branch: Plain) -> Plain:
     schema: dict[str, Any] = {
         "properties": dict.fromkeys(names, True),
         "patternProperties": dict.fromkeys(patterns, True),
-        "additionalProperties": _said(one, "unevaluatedProperties"),
+        "additionalProperties": _part_of(one, "unevaluatedProperties"),
     }
     return (Subschema(schema, one.pointer, f"unevaluated {[*names]} {[*patterns]} {one.key}"),)
 
@@ -543,7 +543,7 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
     if longest is None:
         return ()
     listed, others = item_words(draft)
-    schema = {listed: [True] * longest, others: _said(one, "unevaluatedItems")}
+    schema = {listed: [True] * longest, others: _part_of(one, "unevaluatedItems")}
     return (Subschema(schema, one.pointer, f"unevaluated {longest} {one.key}"),)
 
 
@@ -551,7 +551,7 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
     """Return the number of items that a branch evaluates one by one; ``None`` if it evaluates all."""
     listed, others = item_words(draft)
     longest = 0
-    for some in _read(branch):
+    for some in _evaluating(branch):
         first = some.schema.get(listed)
         evaluates_others = others in some.schema and (draft >= Draft.DRAFT_2020_12 or isinstance(first, list))
         if evaluates_others or (first is not None and not isinstance(first, list)):
@@ -560,10 +560,10 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
     return longest
 
 
-def _read(branch: Plain) -> list[Subschema]:
+def _evaluating(branch: Plain) -> list[Subschema]:
     return [some for some in branch if not some.is_made and not some.is_silent]
 
 
-def _said(one: Subschema, word: str) -> Any:
+def _part_of(one: Subschema, word: str) -> Any:
     found: Iterable[Subschema] = one.part(word)
     return next(iter(found), True)

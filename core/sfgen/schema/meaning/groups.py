@@ -133,14 +133,14 @@ class Groups:
             patterns,
             known,
             self._banned,
-            tuple(said(plain, "-texts")),
-            tuple(said(plain, "-patterns")),
-            tuple(said(plain, "-formats")),
+            tuple(values_of_keyword(plain, "-texts")),
+            tuple(values_of_keyword(plain, "-patterns")),
+            tuple(values_of_keyword(plain, "-formats")),
             quoted=tuple(dict.fromkeys(self._quoted[name] for name in quoted)),
         )
 
 
-def said(plain: Plain, word: str) -> list[Any]:
+def values_of_keyword(plain: Plain, word: str) -> list[Any]:
     """Collect the distinct values of a keyword whose value is a list."""
     return list(dict.fromkeys(value for one in plain for value in one.schema.get(word, ())))
 
@@ -149,10 +149,10 @@ def _types(plain: Plain) -> tuple[list[str], bool]:
     """Return the types that a branch allows, in their fixed order, and whether its numbers are integers."""
     types, is_integer = list(VALUE_TYPES), False
     for one in plain:
-        said = one.schema.get("type")
-        if said is None:
+        declared = one.schema.get("type")
+        if declared is None:
             continue
-        names = (said,) if isinstance(said, str) else said
+        names = (declared,) if isinstance(declared, str) else declared
         if "integer" in names and "number" not in names:
             is_integer = True
             names = (*names, "number")
@@ -170,8 +170,8 @@ def _number_limits(plain: Plain, is_integer: bool) -> NumberLimits:
         exclusive_minimum=lower.value if lower is not None and lower.is_exclusive else None,
         exclusive_maximum=upper.value if upper is not None and upper.is_exclusive else None,
         multiples=tuple(dict.fromkeys(multiples)),
-        others=tuple(exact(number, plain[0].pointer) for number in said(plain, "-numbers")),
-        no_multiples=tuple(exact(number, plain[0].pointer) for number in said(plain, "-multiples")),
+        others=tuple(exact(number, plain[0].pointer) for number in values_of_keyword(plain, "-numbers")),
+        no_multiples=tuple(exact(number, plain[0].pointer) for number in values_of_keyword(plain, "-multiples")),
     )
 
 

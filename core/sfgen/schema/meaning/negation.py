@@ -168,7 +168,7 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
         case "prefixItems" | "items" if isinstance(value, list):
             return list(_other_items(one, word))
         case "items" | "additionalItems":
-            return _items_behind(one, word, draft)
+            return _items_after(one, word, draft)
         case "propertyNames" | "patternProperties" | "additionalProperties":
             return [{"type": "object", "-members": [wanted]} for wanted in _members_beside(one, word)]
         case "minContains" | "maxContains":
@@ -227,11 +227,11 @@ def _other_arrays(arrays: list[list[Any]], draft: Draft) -> Iterator[dict[str, A
         count = len(begin)
         longer = [array for array in alike if len(array) > count]
         following = {key(array[count]): array[count] for array in longer}
-        said: list[Any] = [_equal_to(item) for item in begin]
+        equal: list[Any] = [_equal_to(item) for item in begin]
         if len(longer) == len(alike):
-            yield {"type": "array", listed: said, "minItems": count, "maxItems": count}
+            yield {"type": "array", listed: equal, "minItems": count, "maxItems": count}
         beside = [{"not": {"enum": [*following.values()]}}] if following else []
-        yield {"type": "array", listed: [*said, *beside], "minItems": count + 1}
+        yield {"type": "array", listed: [*equal, *beside], "minItems": count + 1}
         for same, item in following.items():
             waiting.append(([*begin, item], [array for array in longer if key(array[count]) == same]))
 
@@ -245,25 +245,25 @@ def _other_objects(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     names = list(dict.fromkeys(name for value in objects for name in value))
     waiting: list[tuple[int, dict[str, Any], list[dict[str, Any]]]] = [(0, {}, objects)] if objects else []
     while waiting:
-        number, said, alike = waiting.pop()
-        needed = [name for name, value in said.items() if value is not False]
+        number, properties, alike = waiting.pop()
+        needed = [name for name, value in properties.items() if value is not False]
         if number == len(names):
             more = {"additionalProperties": True, "minProperties": len(needed) + 1}
-            yield {"type": "object", "required": needed, "properties": said, **more}
+            yield {"type": "object", "required": needed, "properties": properties, **more}
             continue
         name = names[number]
         having = [value for value in alike if name in value]
         if len(having) == len(alike):
-            yield {"type": "object", "required": needed, "properties": {**said, name: False}}
+            yield {"type": "object", "required": needed, "properties": {**properties, name: False}}
         else:
             without = [value for value in alike if name not in value]
-            waiting.append((number + 1, {**said, name: False}, without))
+            waiting.append((number + 1, {**properties, name: False}, without))
         members = {key(value[name]): value[name] for value in having}
         other = {"not": {"enum": [*members.values()]}} if members else True
-        yield {"type": "object", "required": [*needed, name], "properties": {**said, name: other}}
+        yield {"type": "object", "required": [*needed, name], "properties": {**properties, name: other}}
         for same, member in members.items():
             some = [value for value in having if key(value[name]) == same]
-            waiting.append((number + 1, {**said, name: _equal_to(member)}, some))
+            waiting.append((number + 1, {**properties, name: _equal_to(member)}, some))
 
 
 def _equal_to(value: Any) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def item_words(draft: Draft) -> tuple[str, str]:
     return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 
-def _items_behind(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
+def _items_after(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
     """Describe arrays with an item after the prefix that violates the schema; ``None`` if that is not possible."""
     listed = one.schema.get(item_words(draft)[0])
     first = len(listed) if isinstance(listed, list) else 0

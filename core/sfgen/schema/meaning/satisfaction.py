@@ -163,12 +163,12 @@ class Emptiness:
     def _is_empty(self, conjunction: Conjunction, depth: int) -> bool:
         if not conjunction or depth > _DEEPEST:
             return False
-        asked = conjunction, depth
-        if asked in self._empty or asked in self._unproved:
-            return asked in self._empty
+        question = conjunction, depth
+        if question in self._empty or question in self._unproved:
+            return question in self._empty
         try:
             is_empty = all(self._is_known(plain, depth) for plain in self._unions(conjunction))
         except (SchemaError, UndecidedError):
             is_empty = False
-        (self._empty if is_empty else self._unproved).add(asked)
+        (self._empty if is_empty else self._unproved).add(question)
         return is_empty

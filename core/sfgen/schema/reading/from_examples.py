@@ -263,15 +263,15 @@ def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
     >>> common_order([{"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, {"d": 1}])
     ['a', 'b', 'c', 'd']
     """
-    behind: dict[str, set[str]] = {}
+    followers: dict[str, set[str]] = {}
     for each in objects:
         for name in each:
-            behind.setdefault(name, set())
+            followers.setdefault(name, set())
         for name, follower in pairwise(each):
-            behind[name].add(follower)
-    names = list(behind)
+            followers[name].add(follower)
+    names = list(followers)
     numbers = {name: number for number, name in enumerate(names)}
-    before = Counter(chain.from_iterable(behind.values()))
+    before = Counter(chain.from_iterable(followers.values()))
     ready = [numbers[name] for name in names if not before[name]]
     found: dict[str, None] = {}
     for oldest in names:
@@ -280,7 +280,7 @@ def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
             if name in found:
                 continue
             found[name] = None
-            for follower in behind[name]:
+            for follower in followers[name]:
                 before[follower] -= 1
                 if before[follower] == 0:
                     heapq.heappush(ready, numbers[follower])

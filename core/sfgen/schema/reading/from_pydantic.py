@@ -39,7 +39,7 @@ from sfgen.schema.scalars.formats import (
     BASE64_OF_ASCII,
     DATE,
     MAILBOX,
-    URL_BEHIND_SCHEME,
+    URL_AFTER_SCHEME,
     YEAR_ZERO,
     between,
     whole_numbers,
@@ -114,7 +114,7 @@ class PydanticType:
         try:
             return self._adapter.validate_json(text)
         except _pydantic().ValidationError as error:
-            faults = [_told(fault) for fault in error.errors(include_url=False, include_context=False)]
+            faults = [_error_line(fault) for fault in error.errors(include_url=False, include_context=False)]
             cause: Exception = error
         except Exception as error:  # an error of a validator that pydantic does not convert to a ValidationError
             faults = [f"{type(error).__name__}: {first_line(error)}"]
@@ -160,11 +160,11 @@ def _pydantic() -> Any:
     return pydantic
 
 
-def _told(fault: Any) -> str:
+def _error_line(fault: Any) -> str:
     """Write an error of pydantic on one line: the path and the message."""
-    said = " ".join(str(fault["msg"]).split())
+    message = " ".join(str(fault["msg"]).split())
     where = ".".join(map(str, fault["loc"]))
-    return f"{where}: {said}" if where else said
+    return f"{where}: {message}" if where else message
 
 
 def _finite(value: Any) -> Any:
@@ -292,8 +292,8 @@ def _is_below_one(digits: int | None, places: int | None) -> bool:
 def _decimals(digits: int | None, places: int | None) -> str:
     """Return the pattern of decimals with at most some digits, and some of them after the point."""
     if digits is None:
-        behind = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
-        return f"[0-9]{{1,20}}{behind}"
+        fraction = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
+        return f"[0-9]{{1,20}}{fraction}"
     if _is_below_one(digits, places):
         return rf"0\.[0-9]{{1,{digits}}}"
     most = digits - 1 if places is None else min(places, digits - 1)
@@ -319,7 +319,7 @@ def _datetime(written: Schema, schema: Mapping[str, Any]) -> Schema:
     now = datetime.combine(date.today(), time.min)  # so that schemas read on one day are equal
     low, high = _limits(schema, second, first, last, now)
     is_naive = schema.get("tz_constraint") == "naive"
-    if is_naive:  # RFC 3339 has no such date-time
+    if is_naive:  # RFC 3339 requires an offset
         written = {"type": "string", "pattern": f"^{YEAR_ZERO}{DATE}T{_CLOCK}{_FRACTION}$"}
     if (low, high) == (first, last):
         return written
@@ -436,9 +436,9 @@ def _url(written: Schema, schema: Mapping[str, Any]) -> Schema:
     if schemes == ["file"]:
         return _with(written, r"^file://(?:/[A-Za-z0-9._~-]+)+$")
     if not schemes:
-        return _with(written, f"^(?:[a-z]{{2,8}}://{URL_BEHIND_SCHEME}|(?:mailto|tel|urn|news):[A-Za-z0-9.@:+_-]+)$")
+        return _with(written, f"^(?:[a-z]{{2,8}}://{URL_AFTER_SCHEME}|(?:mailto|tel|urn|news):[A-Za-z0-9.@:+_-]+)$")
     listed = "|".join(re.sub("[+.]", r"\\\g<0>", scheme) for scheme in schemes)
-    return _with(written, f"^(?:{listed})://{URL_BEHIND_SCHEME}$")
+    return _with(written, f"^(?:{listed})://{URL_AFTER_SCHEME}$")
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

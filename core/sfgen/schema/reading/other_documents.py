@@ -148,7 +148,7 @@ class OtherDocuments:
         if len(names) > 1:
             raise SchemaError(
                 f"{shown_name(uri)} is the identifier of {names[0]} and of {names[1]} in {shown_name(self.directory)}",
-                hint="Give each file an identifier of its own.",
+                hint="Give each file its own identifier.",
             )
         if not names:
             return None

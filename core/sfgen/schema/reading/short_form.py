@@ -123,7 +123,7 @@ class _Reader:
             self._fail_at_a_name()
         name, self._at = found[0], found.end()
         marks = self._take(_MARKS)
-        behind = self._at
+        name_end = self._at
         schema = self._type(depth)
         has_type = schema is not None
         schema = {"type": "string"} if schema is None else schema
@@ -134,7 +134,7 @@ class _Reader:
         if description and not has_type and (typed := _type_meant(description)):
             is_optional, meant_type = typed
             added = "?" if is_optional and "?" not in marks else ""
-            self._typed.append((behind, self._at, f"{added} {meant_type}"))
+            self._typed.append((name_end, self._at, f"{added} {meant_type}"))
         if self._at < len(self._text) and self._text[self._at] not in ",\n" + "}" * bool(depth):
             self._fail_at_a_name()
         return name, {**schema, **({"description": description} if description else {})}, "?" not in marks

@@ -89,7 +89,7 @@ class _Reading:
             return guessed_draft(root)
         draft = draft_of_uri(named)
         if draft is None:
-            self._notes.say(f'"$schema" names {named[:80]}, which is not known: read as {LATEST.title}')
+            self._notes.add_general(f'"$schema" names {named[:80]}, which is not known: read as {LATEST.title}')
         return draft or LATEST
 
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
@@ -104,10 +104,12 @@ class _Reading:
             if pointer in self._seen:
                 continue
             self._seen[pointer] = None
-            for misfit in misfits(schema, draft):
-                if by_reference and misfit.way[:1] and misfit.way[0] in ANNOTATIONS:
+            for violation in violations(schema, draft):
+                if by_reference and violation.way[:1] and violation.way[0] in ANNOTATIONS:
                     continue
-                raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
+                raise self._read.error(
+                    violation.reason, pointer + "".join(map(escaped, violation.way)), hint=violation.hint
+                )
             if not isinstance(schema, dict):
                 continue
             try:
@@ -115,13 +117,13 @@ class _Reading:
             except UnresolvedError as error:
                 raise self._read.error(error.reason, pointer) from None
             if doubled and draft <= Draft.DRAFT_07:  # many generated schemas have this
-                self._tell("an identifier that another schema has, too", doubled, pointer)
+                self._add_note("an identifier that another schema has, too", doubled, pointer)
             elif doubled:
                 reason = f'"{doubled}": another schema has the identifier {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
             if self._is_nullable(schema):
-                self._tell(openapi.add_null(schema), "nullable", pointer)
+                self._add_note(openapi.add_null(schema), "nullable", pointer)
             for way, child in reversed(list(subschemas(schema, kinds))):
                 if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
                     stack.append((child, pointer + "".join(map(escaped, way))))
@@ -137,25 +139,25 @@ class _Reading:
         kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
         for keyword in schema:
             if keyword in meaningless:
-                self._tell(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
+                self._add_note(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
             elif keyword == "nullable" and self._is_nullable(schema):
                 pass  # has its own note
             elif keyword == "discriminator" and openapi.discriminating(schema) is not None:
-                said = openapi.SELECTS if openapi.has_named_schemas(schema) else openapi.NOTHING_TO_SELECT
-                self._tell(said, keyword, pointer)
+                note = openapi.SELECTS if openapi.has_named_schemas(schema) else openapi.NOTHING_TO_SELECT
+                self._add_note(note, keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
                 near = "" if keyword in ANY_DRAFT else meant(keyword, kinds)
-                asked = f' (did you mean "{near}"?)' if near else ""
-                self._tell(f"not a keyword of {draft.title}, ignored{asked}", keyword, pointer)
+                suggestion = f' (did you mean "{near}"?)' if near else ""
+                self._add_note(f"not a keyword of {draft.title}, ignored{suggestion}", keyword, pointer)
             elif keyword not in _NO_ASSERTIONS and is_reference_alone(schema, draft):
-                self._tell(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
+                self._add_note(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._tell(f"another draft than {draft.title}, which is used for the whole schema", "$schema", pointer)
+            self._add_note(f"another draft than {draft.title}, which is used for the whole schema", "$schema", pointer)
 
-    def _tell(self, said: str, keyword: str, pointer: str) -> None:
+    def _add_note(self, note: str, keyword: str, pointer: str) -> None:
         """Add a note about a keyword of the schema at a pointer."""
-        self._notes.add(said, keyword, self._read.shown_place(pointer))
+        self._notes.add(note, keyword, self._read.shown_place(pointer))
 
     def _follow(self, bundle: Bundle) -> None:
         """Follow all reachable references; references in unused definitions are not checked."""
@@ -168,7 +170,7 @@ class _Reading:
             if pointer not in same and isinstance(schema, dict):
                 same[pointer] = []
                 for keyword, reference in references_of(schema, draft):
-                    target, found = self._led_to(schema, pointer, keyword, bundle)
+                    target, found = self._target_of(schema, pointer, keyword, bundle)
                     stack.append((target, found))
                     same[pointer] += [target] if keyword == "$ref" else []
                     name = dynamic_name(keyword, reference)
@@ -179,9 +181,9 @@ class _Reading:
                     same[pointer] += [inner] if way[0] == "allOf" else []
             if not stack:
                 stack += self._by_name(moving, same)
-        self._refuse_endless(same)
+        self._refuse_cycles(same)
 
-    def _led_to(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
+    def _target_of(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
         """Return the target of a reference; first put its document into this one."""
         if not self._read.identifiers.knows(schema[keyword], pointer):
             other = bundle.bring(schema, pointer, keyword)
@@ -202,7 +204,7 @@ class _Reading:
         ]
         return [(pointer, value_at(self._read.root, pointer)) for pointer in pointers]
 
-    def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
+    def _refuse_cycles(self, same: Mapping[str, list[str]]) -> None:
         """Refuse cycles of references without a property or item between."""
         way = circle(same)
         if way:
@@ -240,7 +242,7 @@ def circle(graph: Mapping[str, list[str]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Misfit:
+class Violation:
     """A violation of a metaschema.
 
     Attributes:
@@ -254,20 +256,20 @@ class Misfit:
     hint: str = ""
 
 
-def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
+def violations(schema: Any, draft: Draft) -> Iterator[Violation]:
     """Yield the violations in a schema's own keywords.
 
     The subschemas are not checked.
 
-    >>> [misfit.reason for misfit in misfits({"type": "strin", "maxLength": -1}, Draft.DRAFT_2020_12)]
+    >>> [violation.reason for violation in violations({"type": "strin", "maxLength": -1}, Draft.DRAFT_2020_12)]
     ['"strin" is not a type', '"maxLength" must be a whole number, 0 or more, not -1']
     """
     if not isinstance(schema, dict | bool):
-        yield Misfit((), f"a schema must be an object, true or false, not {type_of(schema)}")
+        yield Violation((), f"a schema must be an object, true or false, not {type_of(schema)}")
         return
     if isinstance(schema, bool):
         if draft is Draft.DRAFT_04:
-            yield Misfit((), f"a schema must be an object in draft 04, not {shown(schema)}")
+            yield Violation((), f"a schema must be an object in draft 04, not {shown(schema)}")
         return
     kinds = KINDS[draft]
     for keyword, value in schema.items():
@@ -277,10 +279,10 @@ def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
     if draft is Draft.DRAFT_04:
         for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if keyword in schema and bound not in schema:
-                yield Misfit((keyword,), f'"{keyword}" needs "{bound}" beside it in draft 04')
+                yield Violation((keyword,), f'"{keyword}" needs "{bound}" beside it in draft 04')
 
 
-def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[Misfit]:
+def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[Violation]:
     """Yield the violations in the value of a keyword, without those in subschemas."""
     if kind is Kind.TYPES:
         yield from _of_types(keyword, value)
@@ -296,34 +298,34 @@ def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[
         )
     if not is_right:
         hint = _HINTS.get((keyword, type(value)), "")
-        yield Misfit((keyword,), f'"{keyword}" must be {kind.value}, not {_found(value)}', hint)
+        yield Violation((keyword,), f'"{keyword}" must be {kind.value}, not {_found(value)}', hint)
     elif kind in (Kind.DEPENDENCIES, Kind.DEPENDENT_NAMES):
         for name, names in value.items():
             if isinstance(names, list) or kind is Kind.DEPENDENT_NAMES:
                 yield from _of_names((keyword, name), names, may_be_empty=draft > Draft.DRAFT_04)
 
 
-def _of_types(keyword: str, value: Any) -> Iterator[Misfit]:
+def _of_types(keyword: str, value: Any) -> Iterator[Violation]:
     for index, name in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(name, str) and name not in TYPES:
             near = get_close_matches(TYPES_ELSEWHERE.get(name.lower(), name), TYPES, 1)
             hint = f'Did you mean "{near[0]}"?' if near else f"The types: {alternatives(TYPES)}."
             way = (keyword, index) if isinstance(value, list) else (keyword,)
-            yield Misfit(way, f"{shown(name)} is not a type", hint)
+            yield Violation(way, f"{shown(name)} is not a type", hint)
             return
     is_list = isinstance(value, list) and value and all(isinstance(name, str) for name in value)
     if not (isinstance(value, str) or (is_list and _is_unique(value))):
-        yield Misfit((keyword,), f'"{keyword}" must be {Kind.TYPES.value}, not {_found(value)}')
+        yield Violation((keyword,), f'"{keyword}" must be {Kind.TYPES.value}, not {_found(value)}')
 
 
-def _of_names(way: tuple[str, ...], value: Any, *, may_be_empty: bool) -> Iterator[Misfit]:
+def _of_names(way: tuple[str, ...], value: Any, *, may_be_empty: bool) -> Iterator[Violation]:
     kind = Kind.NAMES if may_be_empty else Kind.AT_LEAST_ONE_NAME
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value) or not (value or may_be_empty):
         hint = _HINTS.get((way[0], type(value)), "")
-        yield Misfit(way, f'"{way[-1]}" must be {kind.value}, not {_found(value)}', hint)
+        yield Violation(way, f'"{way[-1]}" must be {kind.value}, not {_found(value)}', hint)
     elif not _is_unique(value):
         twice = next(name for index, name in enumerate(value) if name in value[:index])
-        yield Misfit(way, f'"{way[-1]}" must be {kind.value}: {shown(twice)} occurs twice')
+        yield Violation(way, f'"{way[-1]}" must be {kind.value}: {shown(twice)} occurs twice')
 
 
 def _is_number(value: Any) -> bool:
@@ -387,19 +389,19 @@ class _Notes:
     def __init__(self) -> None:
         self._found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
 
-    def say(self, said: str) -> None:
+    def add_general(self, note: str) -> None:
         """Add a note about the whole schema."""
-        self._found.setdefault(said, ({}, {}))
+        self._found.setdefault(note, ({}, {}))
 
-    def add(self, said: str, keyword: str, pointer: str) -> None:
+    def add(self, note: str, keyword: str, pointer: str) -> None:
         """Add a note about a keyword of the schema at a pointer."""
-        keywords, places = self._found.setdefault(said, ({}, {}))
+        keywords, places = self._found.setdefault(note, ({}, {}))
         keywords[f'"{keyword[:40]}"'] = None
         places[pointer or "the top"] = None
 
     def lines(self) -> tuple[str, ...]:
         """Return a line for each note."""
         return tuple(
-            f"{said}: {first_few(keywords, _MOST_NAMED)}, at {first_few(places, _MOST_NAMED)}" if keywords else said
-            for said, (keywords, places) in self._found.items()
+            f"{note}: {first_few(keywords, _MOST_NAMED)}, at {first_few(places, _MOST_NAMED)}" if keywords else note
+            for note, (keywords, places) in self._found.items()
         )

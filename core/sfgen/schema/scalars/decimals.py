@@ -190,7 +190,7 @@ class _Side:
         if low == _LESS or high == _MORE:
             return None
         if low == _EQUAL and self.least and self.least.is_in and self.least.has_ended(read):
-            low = _MORE  # more digits do not make it less
+            low = _MORE  # more digits do not make it smaller
         if high == _EQUAL and self.most and not self.most.is_in and self.most.has_ended(read):
             return None
         return _State(_FRACTION, read, low, high)

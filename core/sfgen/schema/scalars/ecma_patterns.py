@@ -108,7 +108,7 @@ def has_modifiers(pattern: str) -> bool:
 
 def _found_anywhere(tree: Node) -> Node:
     """Return the tree of texts that contain a match of a tree."""
-    return _with_text_behind(_with_text_before(tree))
+    return _with_text_after(_with_text_before(tree))
 
 
 def _with_text_before(tree: Node) -> Node:
@@ -124,15 +124,15 @@ def _with_text_before(tree: Node) -> Node:
             return tree
 
 
-def _with_text_behind(tree: Node) -> Node:
+def _with_text_after(tree: Node) -> Node:
     """Return the tree followed by any text, without a text after anchors of the end."""
     match tree:
         case _ if not _is_at_edge(tree, AnchorKind.TEXT_END):
             return concatenation([tree, _ANY])
         case Concatenation((*others, last)):
-            return concatenation([*others, _with_text_behind(last)])
+            return concatenation([*others, _with_text_after(last)])
         case Alternation(branches):
-            return alternation([_with_text_behind(part) for part in _divided(branches, AnchorKind.TEXT_END)])
+            return alternation([_with_text_after(part) for part in _divided(branches, AnchorKind.TEXT_END)])
         case _:
             return tree
 
@@ -375,7 +375,7 @@ class _Reader:
         if sign == "(":
             return self.open_group()
         if sign in "*+?" or (sign == "{" and _COUNTS.match(self.pattern, start)):
-            self.fail("nothing to repeat", start, hint=f"Write \\{sign} for the sign; nothing is repeated twice.")
+            self.fail("nothing to repeat", start, hint=f"Write \\{sign} for the sign; a repeat cannot be repeated.")
         if re.match(r"\{,[0-9]*\}", self.pattern[start:]):
             self.fail("a repeat without its fewest times", start, hint="Write {0,...}.")
         self.position += 1

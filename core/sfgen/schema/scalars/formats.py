@@ -92,10 +92,10 @@ def _reference(more: str, private: str, literal: str, port: str = "{0,5}") -> tu
     segment = some(":@")
     authority = f"(?:{some(':')}*@)?(?:{literal}{some('')}*)(?::[0-9]{port})?"
     path = f"(?:/{segment}*)*"
-    behind = rf"(?:\?{some(':@/?' + private)}*)?(?:#{some(':@/?')}*)?"
+    query_and_fragment = rf"(?:\?{some(':@/?' + private)}*)?(?:#{some(':@/?')}*)?"
     rooted = f"//{authority}{path}|/(?:{segment}+{path})?"
-    absolute = f"[A-Za-z][A-Za-z0-9+.-]*:(?:{rooted}|{segment}+{path}|){behind}"
-    relative = f"(?:{rooted}|{some('@')}+{path}|){behind}"
+    absolute = f"[A-Za-z][A-Za-z0-9+.-]*:(?:{rooted}|{segment}+{path}|){query_and_fragment}"
+    relative = f"(?:{rooted}|{some('@')}+{path}|){query_and_fragment}"
     return absolute, relative
 
 
@@ -166,10 +166,10 @@ _PORT = "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
 _HOST = rf"(?:(?:{_LABEL}\.)*[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*|{IPV4}){_PORT}"
 _PLAIN = "[A-Za-z0-9._~-]"
 _OF_PATH = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
-_BEHIND_HOST = rf"(?:/{_OF_PATH}*)*(?:\?(?:{_OF_PATH}|[/?])*)?(?:#(?:{_OF_PATH}|[/?])*)?"
+_AFTER_HOST = rf"(?:/{_OF_PATH}*)*(?:\?(?:{_OF_PATH}|[/?])*)?(?:#(?:{_OF_PATH}|[/?])*)?"
 _USER = f"(?:{_PLAIN}+(?::{_PLAIN}+)?@)?"
-URL_BEHIND_SCHEME = f"{_USER}{_HOST}{_BEHIND_HOST}"
-MULTI_HOST_URI = f"[a-z][a-z0-9+.-]{{1,30}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIND_HOST}"
+URL_AFTER_SCHEME = f"{_USER}{_HOST}{_AFTER_HOST}"
+MULTI_HOST_URI = f"[a-z][a-z0-9+.-]{{1,30}}://{_USER}{_HOST}(?:,{_HOST})*{_AFTER_HOST}"
 FRACTION = "-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?"
 
 

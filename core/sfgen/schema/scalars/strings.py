@@ -248,7 +248,7 @@ def is_found(pattern: str, value: str) -> bool:
 def re_pattern(pattern: str) -> re.Pattern[str] | None:
     """Compile a pattern by ``re``; ``None`` if ``re`` cannot read it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about sets in sets, which ECMA-262 has as little as `re`
+        warnings.simplefilter("ignore")  # about nested sets, which neither ECMA-262 nor `re` has
         try:
             return re.compile(pattern)
         except (re.error, OverflowError, RecursionError):

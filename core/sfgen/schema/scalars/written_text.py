@@ -109,8 +109,10 @@ def written(decoded: Dfa) -> Dfa:
     lead(_START, '"', _INSIDE)
     lead(np.flatnonzero(decoded.accepting) + _INSIDE, '"', _END)
     lead(escaping + _INSIDE, "\\", backslash)
-    behind = backslash[np.searchsorted(escaping, by_number)]
-    for sources, byte, targets in zip((behind, *unicode, unicode[-1]), "u0001", (*unicode, zero, one), strict=True):
+    after_backslash = backslash[np.searchsorted(escaping, by_number)]
+    for sources, byte, targets in zip(
+        (after_backslash, *unicode, unicode[-1]), "u0001", (*unicode, zero, one), strict=True
+    ):
         lead(sources, byte, targets)
     for character in _ESCAPED:
         sources, byte = backslash, _SHORT.get(character, f"{character % 16:x}")
@@ -206,9 +208,9 @@ def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
     # The marks are bool [states]: a character ends in the state; the string ends in the state.
     strings = written(any_text())
     opened, closed, between = strings.walk(b'"'), strings.walk(b'""'), len(strings)
-    behind = np.where(strings.transitions == opened, np.int32(between), strings.transitions)
-    behind[0] = strings.transitions[0]  # the opening quote is not counted
-    table = np.concatenate([behind, behind[opened][None]])
+    following = np.where(strings.transitions == opened, np.int32(between), strings.transitions)
+    following[0] = strings.transitions[0]  # the opening quote is not counted
+    table = np.concatenate([following, following[opened][None]])
     states = np.arange(len(table))
     dfa = Dfa(table, strings.byte_classes, states == closed)
     return dfa, _frozen(states == between), _frozen(states == closed)

@@ -126,7 +126,7 @@ class _Arguments:
             raise SchemaError(
                 "arguments that are written one by one need names, and this schema does not declare them",
                 skeleton.pointer,
-                hint="Declare them as properties, or take a form that writes JSON.",
+                hint="Declare them as properties, or use a form that writes JSON.",
             )
         named = [part for part in skeleton.parts if not part.name]
         arguments = tuple(self._argument(part.label, part.rule, part.is_needed) for part in named)
@@ -134,7 +134,7 @@ class _Arguments:
             raise SchemaError(
                 f"{limits.minimum} arguments are required, and {len(arguments)} are declared",
                 skeleton.pointer,
-                hint="Declare them as properties, or take a form that writes JSON.",
+                hint="Declare them as properties, or use a form that writes JSON.",
             )
         yield ArgumentList(arguments, limits.minimum, limits.maximum)
 

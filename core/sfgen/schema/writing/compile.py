@@ -35,10 +35,10 @@ from sfgen.schema.writing.skeleton import (
     Skeletons,
     Union,
     Values,
-    no_text,
-    shared,
+    merge_equal,
+    no_text_error,
+    remove_empty,
     with_texts,
-    without_empty,
 )
 from sfgen.schema.writing.structures import (
     MOST_IN_ANY_ORDER,
@@ -145,9 +145,9 @@ class _Compiler:
         full = with_texts(skeletons)
         if len(full) < len(skeletons):
             if start not in full:
-                raise _not_formed(finder.left_out) if finder.left_out else no_text(skeletons, start, full)
-            notes += without_empty(skeletons, full)
-        start = shared(skeletons, start)
+                raise _not_formed(finder.left_out) if finder.left_out else no_text_error(skeletons, start, full)
+            notes += remove_empty(skeletons, full)
+        start = merge_equal(skeletons, start)
         _keep_needed(skeletons, start)
         rules, analysis = self._rules(skeletons)
         while empty := {name for name in skeletons if name not in analysis.lengths}:  # too few different items or names
@@ -157,8 +157,8 @@ class _Compiler:
                 skeletons[name].why_empty = reason, skeletons[name].pointer
             full = with_texts(skeletons)
             if start not in full:
-                raise no_text(skeletons, start, full)
-            notes += without_empty(skeletons, full)  # this may make counts of other rules impossible, hence the loop
+                raise no_text_error(skeletons, start, full)
+            notes += remove_empty(skeletons, full)  # this may make counts of other rules impossible, hence the loop
             _keep_needed(skeletons, start)
             rules, analysis = self._rules(skeletons)
         may_be_empty = _may_be_empty(skeletons, start)

@@ -45,7 +45,9 @@ def values_expression(
             others.append(expression)
         if size > MAX_BYTES:
             raise SchemaTooLarge(
-                f"the values of enum pass the limit of {MAX_BYTES:,} bytes", pointer, hint="Name fewer, or use pattern."
+                f"the values of enum pass the limit of {MAX_BYTES:,} bytes",
+                pointer,
+                hint="List fewer values, or use pattern.",
             )
     if size > _COPIED and len(texts) > 1:
         try:

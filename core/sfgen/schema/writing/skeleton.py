@@ -170,13 +170,14 @@ def _has_items(skeleton: Skeleton, limits: ArrayLimits, found: Collection[str]) 
     first_missing = next((index for index, place in enumerate(order) if place not in places), len(order))
     open_places = {*order[:first_missing], *(["[]"] if first_missing == len(order) else [])}
     most = None if first_missing == len(order) and "[]" in places else first_missing
-    asked = [number for number, one in enumerate(limits.contains) if one.minimum]
+    required = [number for number, one in enumerate(limits.contains) if one.minimum]
     return (most is None or most >= limits.minimum) and all(
-        any(place in open_places and str(number) in numbers.split(",") for place, numbers in labels) for number in asked
+        any(place in open_places and str(number) in numbers.split(",") for place, numbers in labels)
+        for number in required
     )
 
 
-def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
+def remove_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
     """Remove rules and parts without a text; return notes about the properties among them."""
     notes = []
     for name in [name for name in skeletons if name in full]:
@@ -196,7 +197,7 @@ def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
     return notes
 
 
-def no_text(skeletons: Skeletons, start: str, full: Collection[str]) -> SchemaError:
+def no_text_error(skeletons: Skeletons, start: str, full: Collection[str]) -> SchemaError:
     """Make the error of a schema without a text."""
     reason, pointer = _why(skeletons, start, full)
     return SchemaError(
@@ -241,7 +242,7 @@ def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, s
 # ---- equal rules -----------------------------------------------------------------------------------------------------
 
 
-def shared(skeletons: Skeletons, start: str) -> str:
+def merge_equal(skeletons: Skeletons, start: str) -> str:
     """Merge equal rules under the name of the first; return the name of the start."""
     for _ in range(MOST_ROUNDS):
         first: dict[Hashable, str] = {}

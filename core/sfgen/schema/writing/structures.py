@@ -103,7 +103,7 @@ class _Writer:
         branches: list[Expression] = []
         if self.maximum is None or self.maximum > 0:
             if self.prefix:
-                branches.append(joined(self.opening, Call(self.prefix[0]), self._behind_first()))
+                branches.append(joined(self.opening, Call(self.prefix[0]), self._after_first()))
             elif self.rest is not None and self._is_counted(0) and not self.is_open:
                 counted = self._counted(self.opening.data, Call(self.rest), 0)
                 if self.minimum > 0:
@@ -115,7 +115,7 @@ class _Writer:
             branches.append(Literal(b"[]"))
         return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
-    def _behind_first(self) -> Expression:
+    def _after_first(self) -> Expression:
         """Return the expression after the first item of the prefix."""
         expression = self._others(len(self.prefix))
         nested = 0
@@ -390,15 +390,15 @@ def chosen_members(
         for number, member in enumerate(members):
             if passed >> number & 1:
                 continue
-            behind = passed | 1 << number if in_any_order else (2 << number) - 1
+            now_passed = passed | 1 << number if in_any_order else (2 << number) - 1
             for expression, hits in member.ways:
-                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+                yield joined(comma, expression) if count else expression, (now_passed, after, seen | hits)
             if member.is_needed and not in_any_order:
                 break
         if may_end or in_any_order:
             for expression, hits in others:
-                behind = passed if in_any_order else every
-                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+                now_passed = passed if in_any_order else every
+                yield joined(comma, expression) if count else expression, (now_passed, after, seen | hits)
 
     return joined(Literal(layout.opening(b"{", depth)), by_states((0, 0, 0), branches, extra_rules))
 
