@@ -18,7 +18,7 @@ import sfgen
 from sfgen import SfgenError
 
 MAY_BE_NEGATIVE = {
-    "sfgen.ban.matcher.Matcher.start": "offsets within the prompt are negative",
+    "sfgen.ban.detection.Matcher.start": "offsets within the prompt are negative",
     "sfgen.ban.seam.read_prompt.token_ids": "an id without a token is a boundary",
     "sfgen.index.dfa_guide.DfaGuide.validate.token_ids": "none of them is allowed",
     "sfgen.index.guide.BaseGuide.validate.token_ids": "none of them is allowed",

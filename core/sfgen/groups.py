@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from sfgen.quantities import Count
+from sfgen.number_ranges import Count
 
 Part = TypeVar("Part")
 

@@ -26,7 +26,7 @@ from tests.support.running.tried import tried
 from tests.support.traces import Run, runs, write_runs
 
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
-from sfgen.decoding.rollback import AnyStrategyName
+from sfgen.decoding.rollback_decision import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.trace import Failure, TraceError, TraceFile, read_trace, tracing
 from sfgen.trace.events import EVENTS

@@ -29,7 +29,7 @@ from sfgen import (
     stream,
 )
 from sfgen.ban import scan
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 
 RUNS = rounds(8_000)

@@ -30,7 +30,7 @@ from sfgen import (
     stream,
 )
 from sfgen.ban import difference
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 from sfgen.index import DfaIndex
 from sfgen.protocols import Constraint

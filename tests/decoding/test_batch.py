@@ -21,7 +21,7 @@ from sfgen.decoding import AskAgain, prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.loop import Loop, Steps
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
 from sfgen.models.sessions import SeparateRows, last_scores
 from sfgen.protocols import Answer, Int32, Scores, ScoresRows, Session

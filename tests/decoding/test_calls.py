@@ -15,7 +15,7 @@ import sfgen
 from sfgen import BannedWords, Finished, GenerationConfig, Sampler, TextReleased, Vocabulary
 from sfgen.ban import scan
 from sfgen.decoding import batch_of, drive_batch, prepare
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 
 LETTERS = [bytes([byte]) for byte in b'ab!1 {}":']

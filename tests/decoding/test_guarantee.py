@@ -18,7 +18,7 @@ from tests.support.models.vocabularies import BYTES
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.ban import MatchMode
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

@@ -17,7 +17,7 @@ from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import rounds, some_of
 
 from sfgen import BannedWords, Sampler, Vocabulary, generate
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 FAMILIES = ["gpt2", "llama3", "gemma2"]

@@ -20,7 +20,7 @@ from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Job, Resu
 from sfgen.decoding import TokenChosen, prepare
 from sfgen.decoding.events import Event
 from sfgen.decoding.healing import is_healed, seams
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd, GenerationError, UsageError
 
 PIECES = [b"a", b"b", b" ", b":"]

@@ -17,7 +17,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Finished, Index, JsonSchema, Template, TextReleased, generate, stream
 from sfgen.ban import scan
 from sfgen.decoding.json_strings import StringsMatcher
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 
 CHARACTERS = st.sampled_from('ab1 n}"\\\n\té🙂')
 STRINGS = st.lists(st.text(CHARACTERS, max_size=5), min_size=1, max_size=3)

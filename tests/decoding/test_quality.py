@@ -14,7 +14,7 @@ from tests.support.models.toy_models import DEAD, Distribution, Leaf, Toy, all_o
 from tests.support.running.tried import rounds
 
 from sfgen import Sampler, generate
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

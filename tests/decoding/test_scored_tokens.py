@@ -22,7 +22,7 @@ from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
 from sfgen.decoding.events import Event, RolledBack, TextReleased, TokenChosen
 from sfgen.decoding.forward_passes import ScoredToken
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import SfgenError, UsageError
 from sfgen.protocols import Scores
 

@@ -17,7 +17,7 @@ from tests.support.models.scripted import ScriptedModel
 from tests.support.models.vocabularies import loaded
 
 from sfgen import BannedWords, Finished, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 
 PROMPT = "Can we talk?"
 LISTEN, HELP, END_OF_TURN, END = 10724, 1707, 107, 1

@@ -28,7 +28,7 @@ from sfgen import (
     stream,
 )
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.errors import UsageError

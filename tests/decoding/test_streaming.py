@@ -30,7 +30,7 @@ from sfgen import (
     stream,
 )
 from sfgen.ban import scan
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd, ModelError, UsageError
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

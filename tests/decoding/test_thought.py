@@ -19,7 +19,7 @@ import sfgen
 from sfgen import BannedWords, Finished, GenerationConfig, Result, Sampler, TextReleased, ThoughtReleased, Vocabulary
 from sfgen.ban import scan
 from sfgen.decoding import TokenChosen, batch_of, drive_batch, prepare
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.decoding.text_constraints import marker_of
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.models.uniform import UniformModel

@@ -19,7 +19,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Result, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import SfgenError
 from sfgen.models.sessions import last_in_parts
 from sfgen.protocols import Scores

@@ -17,7 +17,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
 from sfgen.ban import SeamMatcher
 from sfgen.decoding import BlockClosed, Outlook
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.decoding.top_logprobs import CANDIDATES, TopLogprobs
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

@@ -20,7 +20,7 @@ from sfgen import BannedWords, Event, Finished, Index, Result, Sampler, TextRele
 from sfgen.ban.difference import without_banned
 from sfgen.decoding import RolledBack, prepare
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import GenerationError, LimitTooSmall, SfgenError
 from sfgen.trace import TraceFile, read_trace, tracing
 from sfgen.trace.lines import Scene

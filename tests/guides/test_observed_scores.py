@@ -18,7 +18,7 @@ from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
 from sfgen.decoding.forward_passes import MOST_SCORES
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import GenerationError, SfgenError
 from sfgen.models.sessions import last_in_parts
 from sfgen.protocols import GuideSource, Scores

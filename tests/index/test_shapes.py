@@ -19,7 +19,7 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import SfgenError
 from sfgen.index import mask_store, tokens_of_row
 from sfgen.index.masks import shapes as masks_by_shapes
-from sfgen.index.masks.one_state import make_mask, walking_table
+from sfgen.index.masks.mask_of_state import make_mask, walking_table
 from sfgen.vocabulary import shapes
 
 CHARACTERS = "aabexyzABEZ0179 .\"\\-\n'éßñжяאกあア日語한€’😀"

@@ -16,7 +16,7 @@ import torch
 import regex
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate
 from sfgen.decoding import batch_of, drive_batch, prepare
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
 from sfgen.models.transformers_model import TransformersModel
 

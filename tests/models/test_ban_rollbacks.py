@@ -12,7 +12,7 @@ from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import rounds, some_of
 
 from sfgen import BannedWords, Sampler, Vocabulary, generate
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.models.transformers_session import TransformersSession
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

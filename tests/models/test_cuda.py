@@ -18,7 +18,7 @@ from tests.support.models.sessions import Forgetful, ForgetfulSession
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
 from sfgen.ban import scan
 from sfgen.decoding import batch_of, drive_batch, prepare
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
 from sfgen.models import recorded_pass, transformers_forward

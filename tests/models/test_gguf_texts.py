@@ -15,7 +15,7 @@ from tests.support.running.installed import needs_package
 import sfgen
 from sfgen import BannedWords, Dfa, Finished, Index, JsonSchema, Result, Sampler, generate
 from sfgen.decoding import batch_of, drive_batch, prepare
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.models.gguf.model import GgufModel
 from sfgen.models.gguf.session import GgufBatch
 from sfgen.models.tiny import DIRECTORY

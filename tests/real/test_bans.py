@@ -19,7 +19,7 @@ from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Result, RolledBack, Sampler, SfgenError, TextReleased, TokenChosen, stream
 from sfgen.decoding import Finished
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 
 pytestmark = needs_file()
 

@@ -20,7 +20,7 @@ from tests.support.running.tried import rounds, some_of
 
 import sfgen
 from sfgen import Finished, Result, TextReleased, ThoughtReleased, generate, stream
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 
 pytestmark = needs_file()
 

@@ -15,7 +15,7 @@ from tests.support.running.tried import rounds, tried
 
 import sfgen
 from sfgen import Index, Sampler, Substring, Vocabulary
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.grammar.shell.guide import GrammarGuide
 from sfgen.index.distance import UNREACHABLE

@@ -16,7 +16,7 @@ import sfgen.trace
 from sfgen.decoding import Candidate, Outlook, Result, TokenLogprob, Watch
 from sfgen.errors import SfgenError
 from sfgen.groups import Group
-from sfgen.quantities import Range
+from sfgen.number_ranges import Range
 from sfgen.trace import Failure, Scene
 from sfgen.trace.events import EVENTS
 from sfgen.trace.kinds import in_json_words, kind_of

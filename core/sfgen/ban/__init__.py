@@ -17,7 +17,7 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.patterns`: the automata of patterns;
 * :mod:`~sfgen.ban.automaton`: words, patterns and the words that excuse a match as one automaton over classes of
   characters, made as it is walked;
-* :mod:`~sfgen.ban.matcher`: the automaton over bytes that arrive in pieces, with exact rollback;
+* :mod:`~sfgen.ban.detection`: the automaton over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.state_table`: states and classes of characters as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;
@@ -26,9 +26,9 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.independent_scan`: an independent check of a finished text.
 """
 
+from sfgen.ban.detection import Mark, Match, Matcher
 from sfgen.ban.entries import MatchMode
 from sfgen.ban.independent_scan import scan
-from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
 from sfgen.ban.words import BannedWords, WordBias, character_patterns, read_words, split_words
 

@@ -87,7 +87,7 @@ class CompletingTokens:
     def of(self, matcher: SeamMatcher) -> Int32:
         """Return the tokens that complete a partial match, int32, ascending; read-only.
 
-        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. After a half-read
+        A match counts as complete where :meth:`~sfgen.ban.detection.Matcher.advance` reports it. After a half-read
         character, tokens that complete a match which begins within them may be among them.
         """
         if matcher.open_from() is None:

@@ -21,7 +21,7 @@ from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, all_texts, product
 from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_character, paired, smallest
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
-from sfgen.ban.matcher import Match
+from sfgen.ban.detection import Match
 from sfgen.ban.state_table import COMPLETE, UNKNOWN, StateTable, character_classes
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge

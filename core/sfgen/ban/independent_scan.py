@@ -25,8 +25,8 @@ from sfgen import arguments
 from sfgen.ban.automaton import RawMatch, Run
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
 from sfgen.ban.confusables import is_stray
+from sfgen.ban.detection import Match
 from sfgen.ban.entries import Entry
-from sfgen.ban.matcher import Match
 from sfgen.ban.words import BannedWords, entries_of
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

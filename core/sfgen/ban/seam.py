@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfgen import arguments
-from sfgen.ban.matcher import Certain, Mark, Match, Matcher
+from sfgen.ban.detection import Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
     from sfgen.ban.automaton import Automaton, RawMatch
@@ -81,7 +81,7 @@ class SeamMark(NamedTuple):
 class SeamMatcher:
     """A matcher of one text, read by itself and after its prompt.
 
-    It belongs to one text. Its methods are those of :class:`~sfgen.ban.matcher.Matcher`, for both readings at once: a
+    It belongs to one text. Its methods are those of :class:`~sfgen.ban.detection.Matcher`, for both readings at once: a
     match is one of either.
 
     Args:

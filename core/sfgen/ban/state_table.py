@@ -46,7 +46,7 @@ from sfgen.ban.confusables import (
     letter_symbols,
     symbols,
 )
-from sfgen.ban.matcher import mark_of, state_of
+from sfgen.ban.detection import mark_of, state_of
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.protocols import Int32
 

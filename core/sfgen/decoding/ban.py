@@ -3,10 +3,10 @@
 Words with a bias are found as banned words are, but an occurrence is accepted by chance or rolled back. The target: a
 text with n occurrences of a word of bias b has exp(b · n) times the weight that the sampler gives it, with b at most 0.
 When an occurrence is complete, it is accepted with the probability exp(b). Else the text goes back to where no match
-was partial, as under ``resample`` (:mod:`sfgen.decoding.rollback`), and keeps what was learnt: tokens that complete an
-occurrence have its bias in their weights, so that it is paid once, and the weights of the tokens before them are
-lowered by the share of what follows that would not be accepted. A weight that is too high, since too little is known,
-costs another round, and never changes the distribution.
+was partial, as under ``resample`` (:mod:`sfgen.decoding.rollback_decision`), and keeps what was learnt: tokens that
+complete an occurrence have its bias in their weights, so that it is paid once, and the weights of the tokens before
+them are lowered by the share of what follows that would not be accepted. A weight that is too high, since too little is
+known, costs another round, and never changes the distribution.
 
 So a block, the text between two positions without a partial match, is an exact draw in proportion to p · exp(b · n).
 The whole text is not, since no token is made less likely for an occurrence that begins in a later block.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sfgen.decoding.rollback import Resample, Strategy
+from sfgen.decoding.rollback_decision import Resample, Strategy
 from sfgen.decoding.search_tree import Node
 from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Mask, Matcher
 

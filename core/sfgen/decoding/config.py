@@ -26,7 +26,7 @@ from sfgen.decoding.plain_forms import (
     sampler_from,
     word_bias_of,
 )
-from sfgen.decoding.rollback import MAX_BLOCK, AnyStrategyName
+from sfgen.decoding.rollback_decision import MAX_BLOCK, AnyStrategyName
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
 from sfgen.models.messages import Prompt, prompt_of
@@ -98,9 +98,9 @@ class GenerationConfig:
             then by free text again, until the model ends. A marker may be the name of a special token. ``max_tokens``
             counts all.
         strategy: The reaction to a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
-            ``sfgen.decoding.rollback``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
-            condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
-            likeliest text of the index.
+            ``sfgen.decoding.rollback_decision``. Or ``"exact"``, with an index or without: the text is drawn as a
+            whole, on condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0
+            that is the likeliest text of the index.
         max_rollbacks: The most rollbacks; after them generation fails. It also fails after a tenth of them, 300 at
             least, in a row in which the text has not grown.
         max_block: Under ``resample``, the most tokens that are drawn again as one; a longer block is not an exact draw.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.groups import Group, Spans, Texts, spans_by_name, texts_by_name
-from sfgen.quantities import Count, LogProbability, Probability, Signed
+from sfgen.number_ranges import Count, LogProbability, Probability, Signed
 
 FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
 """The reason why generation stopped; ``Result`` defines each."""

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
-from sfgen.ban.matcher import Mark, Match, Matcher
+from sfgen.ban.detection import Mark, Match, Matcher
 from sfgen.ban.seam import SeamMark, SeamMatcher
 
 _PIECES = re.compile(

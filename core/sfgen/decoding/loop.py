@@ -4,8 +4,8 @@ It yields ``Ask`` and is sent scores; it yields events and is sent nothing. A dr
 of a batch, or inside somebody else's loop.
 
 Banned words are undone by rollback. When a match is complete, the strategy decides which tokens are ruled out, and the
-position to go back to (``sfgen.decoding.rollback``). The match is found in the text and not in a list of token routes,
-so no other cutting of the word slips through.
+position to go back to (``sfgen.decoding.rollback_decision``). The match is found in the text and not in a list of token
+routes, so no other cutting of the word slips through.
 
 Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.fast_forward``) become nodes of one allowed
 token each, which the session reads together with the next token that is scored. A rollback may enter them like any
@@ -50,7 +50,7 @@ from sfgen.decoding.events import (
 )
 from sfgen.decoding.forward_passes import AnswerOrScores, ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
-from sfgen.decoding.rollback import Verdict, chosen_at, plain_choice
+from sfgen.decoding.rollback_decision import Verdict, chosen_at, plain_choice
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text

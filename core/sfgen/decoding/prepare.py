@@ -18,7 +18,7 @@ from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.healing import end_of_text, is_healed
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import banned_of, has_temperatures, prompt_tokens, vocabulary_of, word_bias_of
-from sfgen.decoding.rollback import Resample, strategy
+from sfgen.decoding.rollback_decision import Resample, strategy
 from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.start import Limits, healed, start

@@ -1,8 +1,9 @@
 """The search tree, and the path in it: the generated tokens as a stack of nodes, one before each token.
 
-The nodes are those of a trie of everything that was tried since the block's start (see ``sfgen.decoding.rollback``):
-the path is one branch of it, and a node keeps its children, the branches beside it, for as long as a rollback may come
-back. A token ruled out at a node stays so only while everything before it stays the same, which in a trie it does.
+The nodes are those of a trie of everything that was tried since the block's start (see
+``sfgen.decoding.rollback_decision``): the path is one branch of it, and a node keeps its children, the branches beside
+it, for as long as a rollback may come back. A token ruled out at a node stays so only while everything before it stays
+the same, which in a trie it does.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.index.masks.one_state import TrieWalk
+from sfgen.index.masks.mask_of_state import TrieWalk
 from sfgen.index.masks.shapes import ShapeWalk
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary

@@ -1,4 +1,4 @@
-"""Models: anything that scores the next token. ``load_by_name`` finds one; ``spec`` is a name that is not loaded yet.
+"""Models: anything that scores the next token. ``kinds_of_models`` finds one by name; ``spec`` is a name not loaded.
 
 ``transformers_model`` is any transformers causal model, by its name or loaded by the caller: ``location`` finds its
 files, ``weight_files`` names them, ``checkpoint`` loads them, ``configuration`` and ``device`` say whether and where it
@@ -15,6 +15,6 @@ machine.
 
 from __future__ import annotations
 
-from sfgen.models.load_by_name import load_model, load_vocabulary
+from sfgen.models.kinds_of_models import load_model, load_vocabulary
 
 __all__ = ["load_model", "load_vocabulary"]

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, Tag
 
 from sfgen.ban.entries import MatchMode
-from sfgen.decoding.rollback import AnyStrategyName
+from sfgen.decoding.rollback_decision import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.models.messages import Message
 from sfgen.serve.unsupported_fields import Fault, fault_of

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from sfgen.quantities import Range
+from sfgen.number_ranges import Range
 
 
 @dataclass(frozen=True)

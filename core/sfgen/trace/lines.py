@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, assert_never, get_args
 
 from sfgen.errors import SfgenError
+from sfgen.number_ranges import Count, PositiveCount, Seconds, Unbounded
 from sfgen.printable import on_one_line
-from sfgen.quantities import Count, PositiveCount, Seconds, Unbounded
 from sfgen.trace.errors import MalformedError, described
 from sfgen.trace.kinds import (
     BytesKind,

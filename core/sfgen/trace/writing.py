@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sfgen import arguments
 from sfgen.errors import SfgenError, UsageError
+from sfgen.number_ranges import LONGEST_RUN
 from sfgen.printable import json_text
-from sfgen.quantities import LONGEST_RUN
 from sfgen.trace.errors import MalformedError, TraceError, binary_file
 from sfgen.trace.kinds import record_of
 from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Scene, Stamp

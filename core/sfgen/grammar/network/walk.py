@@ -1,8 +1,8 @@
 """Kernels that walk the token trie through a network, to find the tokens that a set of configurations can read.
 
-The walk is that of ``sfgen.index.masks.one_state``, with a set of configurations at each depth instead of a state. The
-nodes of the stacks at the start are *loaded* into arrays. Nodes that a token pushes are *made* in scratch memory, and
-dropped when the walk leaves the prefix of the token. Two nodes have no frames: ``BOTTOM``, and ``BELOW``. ``BELOW``
+The walk is that of ``sfgen.index.masks.mask_of_state``, with a set of configurations at each depth instead of a state.
+The nodes of the stacks at the start are *loaded* into arrays. Nodes that a token pushes are *made* in scratch memory,
+and dropped when the walk leaves the prefix of the token. Two nodes have no frames: ``BOTTOM``, and ``BELOW``. ``BELOW``
 represents any stack below a rule while the tokens inside that rule are found, and any text after a whole text. A trie
 node at which a rule ends above ``BELOW`` is an *exit*; the caller continues to read there.
 

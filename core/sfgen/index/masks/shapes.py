@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.index.masks.one_state import JOINED, MIXED, NO_END, OFFSET, UNKNOWN, TrieWalk, digest, fill_span, finish
+from sfgen.index.masks.mask_of_state import JOINED, MIXED, NO_END, OFFSET, UNKNOWN, TrieWalk, digest, fill_span, finish
 from sfgen.index.masks.state_sets import (
     ROOM,
     UNSURE,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfgen.index.masks.one_state import MIXED, NO_END, OFFSET, UNKNOWN
+from sfgen.index.masks.mask_of_state import MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import Flags, Int, Int32s, Int32Table, Int64sOut, Place, UInt, UInt8s, UInt32s, UInt32sOut, part
 
 SETS = 64

@@ -27,7 +27,7 @@ from sfgen import (
     generate,
     stream,
 )
-from sfgen.decoding.rollback import StrategyName
+from sfgen.decoding.rollback_decision import StrategyName
 from sfgen.errors import DeadEnd, GenerationError
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

@@ -84,7 +84,7 @@ class TrieWalk:
     Threads may share it.
 
     Attributes:
-        table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.one_state``.
+        table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see the head.
         width: The number of columns of the table.
         end_tokens: The ids of the end tokens, int32.
         words: The number of 32-bit words of a token mask.

@@ -1,4 +1,4 @@
-"""Find a model, or its vocabulary alone, by name.
+"""The kinds of models, each found by its name: the model, or its vocabulary alone. A new kind gets its name here.
 
 Large packages are imported only once they are needed.
 """
