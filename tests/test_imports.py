@@ -14,7 +14,7 @@ _GROUND = {
     "arguments",
     "garbage_collector",
     "compiled_form",
-    "slow_operations",
+    "delays",
     "errors",
     "groups",
     "numba_internals",

@@ -27,8 +27,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_type_hints
 
+from sfgen.delays import Delay, delayed
 from sfgen.garbage_collector import not_collecting
-from sfgen.slow_operations import Delay, delayed
 
 P = ParamSpec("P")
 R = TypeVar("R")

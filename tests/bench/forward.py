@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from sfgen import Dfa, Index
-from sfgen.decoding.fast_forward import FastForward
+from sfgen.decoding.jump_forward import FastForward
 from sfgen.decoding.retokenize import Retokenizer
 from sfgen.index import DfaIndex
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from sfgen import kernels
+from sfgen.delays import Delay, delayed
 from sfgen.models.uniform import UniformModel
-from sfgen.slow_operations import Delay, delayed
 from sfgen_cli.shell.ending import run
 from sfgen_cli.shell.progress import PREPARING, progress
 

@@ -15,9 +15,9 @@ import pytest
 from tests.support.models.fake_hub import fake_hub
 
 from sfgen import Vocabulary, load_model
+from sfgen.delays import Delay, told_of_delays
 from sfgen.errors import ModelError, SfgenError, VocabularyError
 from sfgen.models import inventory, load_vocabulary
-from sfgen.slow_operations import Delay, told_of_delays
 from sfgen.vocabulary import hub
 from sfgen.vocabulary.hub import BUILT_IN
 from sfgen.vocabulary.pretrained import import_transformers

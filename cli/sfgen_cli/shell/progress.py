@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
+from sfgen.delays import Delay, told_of_delays
 from sfgen.printable import on_one_line, size_in_words
-from sfgen.slow_operations import Delay, told_of_delays
 from sfgen_cli.shell import process
 from sfgen_cli.shell.keyboard import can_be_drawn_on
 from sfgen_cli.shell.output import note, stderr_is_a_terminal

@@ -9,11 +9,11 @@ From call to result, in reading order:
   draws whole texts;
 * ``sequence`` is one text with guide, ban and stop strings, ``search_tree`` its tokens and the tree of what was tried;
 * ``sampler`` says how a token is chosen and draws random numbers, ``choice`` chooses for all rows at once, by
-  ``choice_kernels`` or ``choice_device``; ``ban`` and ``rollback`` undo banned text, ``json_strings`` finds it in
-  strings of JSON;
-* ``forward_passes`` asks the model, ``mask_prefetch`` makes a mask meanwhile, ``fast_forward`` finds tokens that need
+  ``choice_kernels`` or ``choice_device``; ``ban`` and ``rollback_decision`` undo banned text, ``json_strings`` finds it
+  in strings of JSON;
+* ``forward_passes`` asks the model, ``mask_prefetch`` makes a mask meanwhile, ``jump_forward`` finds tokens that need
   no forward pass, with ``retokenize``; ``healing`` mends the seam between prompt and text;
-* ``events`` are what the loop tells, with ``top_logprobs``; ``detokenizer`` says which bytes may be released;
+* ``events`` are what the loop tells, with ``likeliest_tokens``; ``detokenizer`` says which bytes may be released;
   ``verify`` checks the finished text.
 """
 

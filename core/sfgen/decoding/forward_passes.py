@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from sfgen.decoding.choice import Choice, HostRow, RowAnswer
 from sfgen.decoding.events import Ask, AskAgain, TokenLogprob
+from sfgen.decoding.likeliest_tokens import TopLogprobs
 from sfgen.decoding.sampler import log_sum
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
 

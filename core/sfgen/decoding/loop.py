@@ -7,7 +7,7 @@ Banned words are undone by rollback. When a match is complete, the strategy deci
 position to go back to (``sfgen.decoding.rollback_decision``). The match is found in the text and not in a list of token
 routes, so no other cutting of the word slips through.
 
-Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.fast_forward``) become nodes of one allowed
+Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.jump_forward``) become nodes of one allowed
 token each, which the session reads together with the next token that is scored. A rollback may enter them like any
 other node.
 
@@ -50,11 +50,11 @@ from sfgen.decoding.events import (
 )
 from sfgen.decoding.forward_passes import AnswerOrScores, ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
+from sfgen.decoding.likeliest_tokens import outlook
 from sfgen.decoding.rollback_decision import Verdict, chosen_at, plain_choice
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError
 from sfgen.groups import Group

@@ -14,8 +14,8 @@ from sfgen.decoding.ban import Ban, BannedTokens, Bias, BiasedMatcher
 from sfgen.decoding.config import GenerationConfig, by_config
 from sfgen.decoding.detokenizer import StopStrings
 from sfgen.decoding.exact import ExactLoop, ScoreStore
-from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.healing import end_of_text, is_healed
+from sfgen.decoding.jump_forward import FastForward
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import banned_of, has_temperatures, prompt_tokens, vocabulary_of, word_bias_of
 from sfgen.decoding.rollback_decision import Resample, strategy

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.choice import Changes, Choice, Chosen, ScoreRow
+from sfgen.decoding.likeliest_tokens import TopLogprobs
 from sfgen.decoding.sampler import Sampler
-from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.index.mask_ids import CountedMask, has, packed, tokens_of_row
 from sfgen.protocols import Int32, Mask
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfgen.decoding.ban import Ban, Bias, Occurrence
 from sfgen.decoding.detokenizer import StopStrings, is_whole, whole_length
-from sfgen.decoding.fast_forward import TAIL, FastForward
+from sfgen.decoding.jump_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.index.marker import Marker

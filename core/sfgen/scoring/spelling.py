@@ -11,7 +11,7 @@ the same, since each text begins with it; their own probabilities contain that o
 No tokens are taken back from a prompt that is given as tokens, such as that of a chat template (unless the assistant
 has begun the answer), or if none would be left. Then the choice is tokenized after the prompt's last tokens, or by
 itself if the tokenizer would have divided these otherwise: the rule of jump-forward tokens
-(``sfgen.decoding.fast_forward``). The same holds if the tokenizer changes the text, or if a model's ``encode`` adds
+(``sfgen.decoding.jump_forward``). The same holds if the tokenizer changes the text, or if a model's ``encode`` adds
 tokens after it. A choice that the tokenizer cannot write is spelled by the fewest tokens of the vocabulary, the longest
 first.
 """
@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfgen.decoding.fast_forward import TAIL
+from sfgen.decoding.jump_forward import TAIL
 from sfgen.decoding.retokenize import Ids, Retokenizer, shared_length
 from sfgen.errors import SfgenError, UsageError
 from sfgen.protocols import Model

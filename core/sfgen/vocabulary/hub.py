@@ -1,7 +1,7 @@
 """Location of a model's files: a directory, the hub's cache, or the hub.
 
 A name is a directory if there is one. Else it is an id on the hub: files in the cache are taken without asking the
-network, and the others are downloaded, which listeners are told before it begins (see :mod:`sfgen.slow_operations`). A
+network, and the others are downloaded, which listeners are told before it begins (see :mod:`sfgen.delays`). A
 name close to that of a model that comes with sfgen is refused with a question: a typing error must not load another
 model.
 """
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfgen.delays import Delay, delayed
 from sfgen.errors import VocabularyError, first_line
-from sfgen.slow_operations import Delay, delayed
 
 BUILT_IN = ("tiny", "uniform", "zip:")
 """The models that come with sfgen; after ``zip:`` a file is named."""

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sfgen.delays import Delay, delayed
 from sfgen.errors import SfgenError, VocabularyError, first_line
 from sfgen.parameter_text import ParameterText
-from sfgen.slow_operations import Delay, delayed
 from sfgen.vocabulary.hub import Located, has_tokenizer, locate, without_network
 from sfgen.vocabulary.tokenizer_files import json_object, read_directory, said_in_config, union_of_ends
 

@@ -14,7 +14,7 @@ from tests.support.models.vocabularies import loaded
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session
-from sfgen.decoding.fast_forward import FastForward
+from sfgen.decoding.jump_forward import FastForward
 from sfgen.decoding.retokenize import Retokenizer
 from sfgen.index import DfaGuide, DfaIndex
 

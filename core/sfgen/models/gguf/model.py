@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfgen import arguments
+from sfgen.delays import Delay, delayed
 from sfgen.errors import ModelError
 from sfgen.models.chat_forms import ThoughtForm
 from sfgen.models.cpu_threads import checked_threads, threads_for
@@ -21,7 +22,6 @@ from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
 from sfgen.models.tool_forms import ToolForm
-from sfgen.slow_operations import Delay, delayed
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch

@@ -11,7 +11,7 @@ import pytest
 from tests.support.models.spellers import SMALL, Ahead, Merges, QuickSpeller, forward, speller, texts_of
 
 from sfgen import Dfa, Index
-from sfgen.decoding import fast_forward as module
+from sfgen.decoding import jump_forward as module
 
 
 def test_nothing_is_encoded_twice() -> None:
@@ -69,8 +69,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for state in range(len(ahead.index.dfa)):
         for token in (65, 66, 67):
             ahead.tokens(state, [token], None)
-            assert len(ahead.fast_forward._memo.forced) <= 10
-            assert len(ahead.fast_forward._memo.runs) <= 10
+            assert len(ahead.jump_forward._memo.forced) <= 10
+            assert len(ahead.jump_forward._memo.runs) <= 10
     assert texts_of(model.vocabulary, ahead.tokens(0, (), None)) == [b"ab"]
 
 

@@ -17,8 +17,8 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
 from sfgen.ban import SeamMatcher
 from sfgen.decoding import BlockClosed, Outlook
+from sfgen.decoding.likeliest_tokens import CANDIDATES, TopLogprobs
 from sfgen.decoding.rollback_decision import StrategyName
-from sfgen.decoding.top_logprobs import CANDIDATES, TopLogprobs
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 SAMPLERS = [Sampler(), Sampler(1.0, 3), Sampler(2.0, 4, top_k=2)]
