@@ -69,8 +69,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for state in range(len(ahead.index.dfa)):
         for token in (65, 66, 67):
             ahead.tokens(state, [token], None)
-            assert len(ahead.jump_forward._memo.forced) <= 10
-            assert len(ahead.jump_forward._memo.runs) <= 10
+            assert len(ahead.fast_forward._memo.forced) <= 10
+            assert len(ahead.fast_forward._memo.runs) <= 10
     assert texts_of(model.vocabulary, ahead.tokens(0, (), None)) == [b"ab"]
 
 

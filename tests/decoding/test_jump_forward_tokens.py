@@ -164,9 +164,9 @@ def test_a_special_token_ends_the_tail() -> None:
     special = len(model.vocabulary) - 2
     ahead = forward(model, "ab!")
     assert ahead.tokens(0, [model.ids[b"a"], special], None) == ahead.tokens(0, [], None)
-    assert ahead.jump_forward._end_of([model.ids[b"a"], special, model.ids[b"b"]], b"a") == (model.ids[b"b"],)
-    assert ahead.jump_forward._end_of([model.ids[b"a"], len(model.vocabulary) - 1], b"a") == ()
-    assert ahead.jump_forward._end_of([10**6, -1], b"a") == ()
+    assert ahead.fast_forward._end_of([model.ids[b"a"], special, model.ids[b"b"]], b"a") == (model.ids[b"b"],)
+    assert ahead.fast_forward._end_of([model.ids[b"a"], len(model.vocabulary) - 1], b"a") == ()
+    assert ahead.fast_forward._end_of([10**6, -1], b"a") == ()
 
 
 def test_the_begin_token_and_the_first_space_are_left_out() -> None:
@@ -212,9 +212,9 @@ def test_the_tail_goes_back_to_where_its_first_character_begins() -> None:
     model = Merges()
     ahead = forward(model, "a!")
     tail = [65, 66, *"😀".encode()]
-    assert ahead.jump_forward._end_of(tail, b"a") == tuple("😀".encode())
-    assert len(ahead.jump_forward._end_of([65] * 20, b"a")) < module.TAIL
-    assert ahead.jump_forward._end_of([*tail, 65], b"a") == (*"😀".encode(), 65)
+    assert ahead.fast_forward._end_of(tail, b"a") == tuple("😀".encode())
+    assert len(ahead.fast_forward._end_of([65] * 20, b"a")) < module.TAIL
+    assert ahead.fast_forward._end_of([*tail, 65], b"a") == (*"😀".encode(), 65)
 
 
 # ---- models that are of no help --------------------------------------------------------------------------------------
