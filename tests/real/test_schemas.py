@@ -170,8 +170,8 @@ def test_the_short_form(form: str, at: Circumstances, layout: dict[str, Any]) ->
 
 
 REFUSED = {
-    ("any JSON", "indent"): "says what each value is",
-    ("tree", "indent"): "without recursion",
+    ("any JSON", "indent"): "any value is allowed",
+    ("tree", "indent"): "this one is recursive",
     ("tree", "require_all"): "must contain another one of its own kind",
 }
 """By schema and option: why the two cannot be had together."""

@@ -354,9 +354,9 @@ def test_what_is_refused() -> None:
         ToolCalls(TOOLS, "hermes", ends_text=True)
     with pytest.raises(UsageError, match="at most 64"):
         ToolCalls(TOOLS, "hermes", at_most=65)
-    with pytest.raises(SchemaError, match="told by their names"):
+    with pytest.raises(SchemaError, match="need names, and this schema does not declare them"):
         ToolCalls([{"name": "f", "parameters": {"enum": [{"a": 1}]}}], "qwen3-coder").shortest()
-    with pytest.raises(SchemaError, match="2 arguments are asked for"):
+    with pytest.raises(SchemaError, match="2 arguments are required"):
         ToolCalls([{"name": "f", "parameters": {"type": "object", "minProperties": 2}}], "qwen3-coder").shortest()
 
 
