@@ -70,6 +70,11 @@ def has_none_of(*texts: str) -> Check:
     return lambda done: not any(each in text_of(done) for each in texts)
 
 
+def to_the_end(done: dict[str, Any]) -> bool:
+    """The text is as long as the model likes, and much longer than the text of a request without a limit."""
+    return done["usage"]["completion_tokens"] > 100 and as_generated(temperature=0, max_tokens=2000)(done)
+
+
 SCHEMA = {"type": "array", "items": {"type": "integer", "maximum": 9, "minimum": 0}, "minItems": 2, "maxItems": 2}
 LONG = {"max_tokens": 60}
 NAMED = {"name": "x", "schema": SCHEMA, "strict": True}
@@ -91,7 +96,15 @@ COMMON: dict[str, list[Case]] = {
     ],
     "max_tokens": [
         ({"max_tokens": 3}, as_generated(max_tokens=3)),
-        ({"max_tokens": -1, "stop": "."}, as_generated(max_tokens=16, stop=".")),
+        ({"max_tokens": None}, as_generated(max_tokens=16)),
+        ({"max_tokens": -1, "temperature": 0}, to_the_end),
+        ({"max_tokens": -1, "n_predict": 3}, as_generated(max_tokens=3)),
+    ],
+    "n_predict": [
+        ({"n_predict": 3}, as_generated(max_tokens=3)),
+        ({"n_predict": 3, "max_tokens": 2}, as_generated(max_tokens=2)),
+        ({"n_predict": -1, "max_tokens": 2}, as_generated(max_tokens=2)),
+        ({"n_predict": -1, "max_tokens": None, "temperature": 0}, to_the_end),
     ],
     "temperature": [
         ({"temperature": 0}, as_generated(temperature=0)),
@@ -147,9 +160,9 @@ COMMON: dict[str, list[Case]] = {
     "ebnf": [({"ebnf": GBNF}, matches("<[0-9]+>"))],
     "banned_strings": [
         ({"banned_strings": ["e", "A"], **LONG}, has_none_of("e", "E", "a", "A")),
-        ({"banned_strings": "e"}, has_none_of("e")),
         ({"banned_strings": [" a"], **LONG}, has_none_of(" a", " A")),
         ({"banned_strings": []}, as_generated()),
+        ({"banned_strings": ""}, as_generated()),
         ({"banned_strings": ["e"], "regex": "[d-f]{4}", "prompt": ["Once", "The"]}, matches("[df]{4}")),
         ({"banned_strings": ["ee"], "regex": "[d-e]{4}", "prompt": TINY.encode("The e"), "n": 2}, matches("[de]{4}")),
         ({"banned_strings": ["e"], "json_schema": {"enum": ["e", "d"]}}, matches('"d"')),
@@ -348,6 +361,20 @@ def test_an_error_in_a_constraint_shows_the_place(
     error = refused(tiny, prompt=PROMPT, **fields)
     assert (error["line"], error["column"]) == (line, column)
     assert re.search(r"^ *\^", error["message"], re.M)
+
+
+LISTS = ("banned_strings", "bad_words", "banned_regex", "banned_regex_case_insensitive", "guided_choice")
+OWN_LISTS = ("choices", "ban", "allow")
+
+
+@pytest.mark.parametrize("path", [*LISTS, "structured_outputs.choice", *(f"sfgen.{name}" for name in OWN_LISTS)])
+def test_a_text_in_place_of_a_list_is_refused(tiny: TestClient, path: str) -> None:
+    """Else words between commas would be one banned text, which no text contains."""
+    outer, _, inner = path.rpartition(".")
+    fields = {outer: {inner: "talk,listen"}} if outer else {inner: "talk,listen"}
+    error = refused(tiny, prompt="Can we talk?", max_tokens=30, temperature=0, **fields)
+    assert error["param"] == path
+    assert error["message"].startswith(f'{path} must be a list, not "talk,listen"')
 
 
 def test_a_slow_mask_is_the_constraint_s_fault() -> None:

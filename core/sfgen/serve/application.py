@@ -42,7 +42,7 @@ from sfgen.protocols import GuideSource, Model
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.generation_request import GenerationRequest, read_request
+from sfgen.serve.generation_request import AS_MANY_AS_FIT, GenerationRequest, read_request
 from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
@@ -498,8 +498,10 @@ class Server:
         context = getattr(model, "context_length", None)
         room = WITHOUT_CONTEXT if context is None else max(0, context - len(ids) + 1)
         limit = request.max_tokens
-        if limit is None:
-            limit = room if isinstance(body, ChatRequest) or request.constraint is not None else DEFAULT_TOKENS
+        if limit is None and isinstance(body, CompletionRequest) and request.constraint is None:
+            limit = DEFAULT_TOKENS
+        if limit is None or limit == AS_MANY_AS_FIT:
+            limit = room
         return min(limit, self._limits.max_tokens) if self._limits.max_tokens is not None else limit
 
 

@@ -5,7 +5,9 @@ refused: no field that would change the text is ever ignored (``unsupported_fiel
 
 The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
 ``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
-``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's. For thoughts:
+``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's. A single text is no
+list of banned ones: to tabbyAPI it is one text, to koboldcpp its characters, and to many people words between commas.
+``n_predict`` is llama-server's name for ``max_tokens``. For thoughts:
 ``chat_template_kwargs``, ``include_reasoning`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format`` and
 ``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
 """
@@ -16,7 +18,7 @@ import json
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StrictInt, StrictStr, Tag
 
 from sfgen.ban.entries import MatchMode
 from sfgen.decoding.rollback_decision import AnyStrategyName
@@ -33,6 +35,7 @@ NEAR = 0.75
 
 Schema: TypeAlias = dict[str, Any] | bool | StrictStr
 Texts: TypeAlias = list[StrictStr] | StrictStr
+Listed: TypeAlias = Annotated[list[StrictStr], BeforeValidator(lambda value: [] if value == "" else value)]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Bias: TypeAlias = Annotated[float, Field(ge=-100, le=100)] | Literal[False]
 
@@ -126,6 +129,7 @@ class TextRequest(Body):
     seed: int | None = Field(default=None, ge=-1)
     stop: Texts | None = None
     max_tokens: int | None = Field(default=None, ge=-1)
+    n_predict: int | None = Field(default=None, ge=-1)
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, ge=0, le=1)
     top_k: int | None = Field(default=None, ge=-1)
@@ -147,12 +151,12 @@ class TextRequest(Body):
     regex: str | None = None
     regex_pattern: str | None = None
     ebnf: str | None = None
-    banned_strings: Texts | None = None
-    bad_words: list[StrictStr] | None = None
+    banned_strings: Listed | None = None
+    bad_words: Listed | None = None
     banned_tokens: list[StrictStr | StrictInt] | StrictStr | None = None
     custom_token_bans: list[StrictInt] | StrictStr | None = None
-    banned_regex: Texts | None = None
-    banned_regex_case_insensitive: Texts | None = None
+    banned_regex: Listed | None = None
+    banned_regex_case_insensitive: Listed | None = None
     token_healing: bool | None = None
     sfgen: OwnKeys | None = None
 

@@ -31,6 +31,9 @@ from sfgen.serve.engine import SlowMask
 
 MOST_STOPS = 1024
 
+AS_MANY_AS_FIT = -1
+"""The value of ``max_tokens`` that sets no limit, as in llama-server."""
+
 _SPACED = re.compile(r"\S+( \S+)*")
 
 
@@ -121,7 +124,7 @@ class GenerationRequest:
         config: Further parameters of ``GenerationConfig``.
         ban: The banned words of the text.
         never: The ids of tokens that are never written.
-        max_tokens: The most tokens; ``None``: as many as fit into the context.
+        max_tokens: The most tokens; ``AS_MANY_AS_FIT``: no limit but the context's; ``None``: the endpoint's default.
         samples: The number of texts.
         top_logprobs: The number of likeliest tokens in the answer at each token; ``None``: no log-probabilities.
         messages: The conversation; empty for completions.
@@ -345,7 +348,8 @@ def _sampling(body: TextRequest, own: OwnKeys) -> dict[str, Any]:
     biases = {token: bias for token, bias in _biases(body) if bias is not False}
     if biases:
         found["logit_bias"] = biases
-    stop = _listed(body.stop)
+    given = body.stop or []
+    stop = [given] if isinstance(given, str) else given
     if "" in stop:
         raise Refused("stop has an empty text, which would end the text at once", "stop", "invalid_value")
     if len(stop) > MOST_STOPS:
@@ -385,11 +389,12 @@ def _writing(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> dict[st
 
 def _limit(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> int | None:
     """Return the smallest of the limits of tokens, and note its field."""
-    given = {"max_tokens": body.max_tokens, "sfgen.max_tokens": own.max_tokens}
+    given = {"max_tokens": body.max_tokens, "n_predict": body.n_predict, "sfgen.max_tokens": own.max_tokens}
     if isinstance(body, ChatRequest):
         given["max_completion_tokens"] = body.max_completion_tokens
-    limits = [(limit, name) for name, limit in given.items() if limit is not None and limit >= 0]
-    limit, fields["max_tokens"] = min(limits, default=(None, "max_tokens"))
+    limits = [(limit, name) for name, limit in given.items() if limit is not None and limit != AS_MANY_AS_FIT]
+    default = AS_MANY_AS_FIT if AS_MANY_AS_FIT in given.values() else None
+    limit, fields["max_tokens"] = min(limits, default=(default, "max_tokens"))
     return limit
 
 
@@ -421,14 +426,15 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     separates their words; those in ``sfgen.ban`` are words. The options hold for all of them.
     """
     given = {
-        "banned_strings": _listed(body.banned_strings),
+        "banned_strings": body.banned_strings or [],
         "bad_words": body.bad_words or [],
         "banned_tokens": [token for token in _listed_tokens(body.banned_tokens) if isinstance(token, str)],
     }
     texts = list(chain.from_iterable(given.values()))
     words = list(own.ban or ())
-    patterns = [*_listed(body.banned_regex), *(f"(?i){each}" for each in _listed(body.banned_regex_case_insensitive))]
-    given |= {"sfgen.ban": words, "banned_regex": _listed(body.banned_regex), "banned_regex_case_insensitive": patterns}
+    cased, uncased = body.banned_regex or [], body.banned_regex_case_insensitive or []
+    patterns = [*cased, *(f"(?i){each}" for each in uncased)]
+    given |= {"sfgen.ban": words, "banned_regex": cased, "banned_regex_case_insensitive": uncased}
     fields["banned"] = next((name for name, listed in given.items() if listed), "sfgen.ban")
     fields["max_rollbacks"] = fields["banned"]  # an error about too many rollbacks is about this field
     fields["patterns"] = next((name for name in given if "regex" in name and given[name]), fields["banned"])
@@ -484,12 +490,6 @@ def _listed_tokens(value: Any, name: str = "banned_tokens") -> Sequence[str | in
             f"{name} is one text, not a list", name, "invalid_value", "Give a list of texts, or of the ids of tokens."
         )
     return [int(item) for item in items]
-
-
-def _listed(value: list[str] | str | None) -> list[str]:
-    if value is None or value == "":
-        return []
-    return [value] if isinstance(value, str) else list(value)
 
 
 def _logprobs(body: TextRequest) -> int | None:

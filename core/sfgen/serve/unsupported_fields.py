@@ -77,7 +77,6 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "disable_additional_properties": (False,),
     "lora_path": (),
     # llama.cpp's server
-    "n_predict": (-1,),
     "n_indent": (0,),
     "n_probs": (0,),
     "min_keep": (0,),
