@@ -109,6 +109,20 @@ def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> 
     return listed
 
 
+def text_list(name: str, value: object) -> tuple[str, ...]:
+    """Check a list of texts, where one text could be meant as several.
+
+    >>> text_list("choices", "hot,cold")
+    Traceback (most recent call last):
+    sfgen.errors.UsageError: choices must be a list of texts, not 'hot,cold'
+    Give ['hot', 'cold'].
+    """
+    if isinstance(value, str):
+        listed = [each.strip() for each in value.split(",")]
+        raise refusal(name, "a list of texts", value, hint=f"Give {listed!r:.80}." if value else "")
+    return texts(name, value)
+
+
 def items(
     name: str, value: object, wanted: str, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> Iterator[Any]:

@@ -349,6 +349,13 @@ def test_nothing_else_imports_vllm() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["choices", "ban"])
+def test_a_text_in_place_of_a_list_is_refused(name: str) -> None:
+    """As one banned text the words would be allowed."""
+    with pytest.raises(UsageError, match=rf"(?s){name} must be a list of texts.*Give \['talk', 'listen'\]"):
+        ConstraintRequest.read({name: "talk,listen"})
+
+
 def test_healing_is_refused_by_name() -> None:
     """The tokens of a prompt are read before a mask is asked for."""
     with pytest.raises(UsageError, match="heal cannot be used with a logits processor"):

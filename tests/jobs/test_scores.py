@@ -82,9 +82,10 @@ def test_what_has_no_meaning_beside_choices(change: dict[str, Any], name: str) -
         Job("tiny", choices=CHOICES, **change)
 
 
-def test_nothing_to_score() -> None:
-    with pytest.raises(UsageError, match="nothing to score"):
-        Job("tiny", choices=[])
+@pytest.mark.parametrize(("choices", "message"), [([], "nothing to score"), ("hot,cold", "must be a list of texts")])
+def test_nothing_to_score(choices: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Job("tiny", choices=choices)
 
 
 def test_there_is_no_trace_of_scores(tmp_path: Path) -> None:

@@ -201,6 +201,7 @@ def test_equal_choices_count_once_and_keep_their_order() -> None:
     ("prompt", "choices", "error", "message"),
     [
         ("a", [], UsageError, "nothing to score"),
+        ("a", "hot,cold", UsageError, r"(?s)a list of texts, not 'hot,cold'.*Give \['hot', 'cold'\]"),
         ("a", ["b\ud800"], UsageError, "surrogate"),
         ([], ["b"], UsageError, "the prompt has no token"),
         ([99], ["b"], UsageError, "the prompt has token 99"),
@@ -208,7 +209,7 @@ def test_equal_choices_count_once_and_keep_their_order() -> None:
     ],
 )
 def test_what_cannot_be_scored(
-    prompt: str | list[int], choices: list[str], error: type[Exception], message: str
+    prompt: str | list[int], choices: list[str] | str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         score(SmallModel(), prompt, choices)

@@ -69,7 +69,7 @@ class Dfa:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if self.choices is not None:
-            object.__setattr__(self, "choices", arguments.texts("choices", self.choices))
+            object.__setattr__(self, "choices", arguments.text_list("choices", self.choices))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dfa, (self.transitions, self.byte_classes, self.accepting, self.pattern, self.choices)  # read-only again
@@ -121,7 +121,7 @@ class Dfa:
         >>> [dfa.walk(text) for text in (b"h", b"ho", b"hot", b"c")]
         [1, 2, 3, 4]
         """
-        listed = () if isinstance(choices, str) else arguments.texts("choices", choices)
+        listed = arguments.text_list("choices", choices)
         return cls(*compile_choices(listed), choices=listed)
 
     @classmethod

@@ -36,7 +36,7 @@ def compile_choices(choices: Iterable[str]) -> Deterministic:
     >>> compile_choices(["a", "ab"]).accepting.tolist()
     [False, True, True]
     """
-    if isinstance(choices, str) or not (choices := arguments.texts("choices", choices)):
+    if not (choices := arguments.text_list("choices", choices)):
         raise UsageError("choices must be a list of at least one text")
     encoded: dict[bytes, None] = {}  # a set that keeps the order
     for choice in choices:

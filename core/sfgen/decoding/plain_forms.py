@@ -106,9 +106,7 @@ def _pattern(regex: Any) -> str:
 
 
 def _choices(choices: Any) -> Dfa:
-    if isinstance(choices, str):
-        raise arguments.refusal("choices", "a list of texts", choices, hint=f"Give {choices.split(',')!r:.80}.")
-    return _dfa_of(arguments.texts("choices", choices))
+    return _dfa_of(arguments.text_list("choices", choices))
 
 
 @lru_cache(maxsize=16)

@@ -84,9 +84,9 @@ class ConstraintRequest:
             raise UsageError(f"{name} needs a grammar: it says how one is read", hint="Give one as grammar.")
         request = cls(
             arguments.text("regex", wanted["regex"]) if "regex" in wanted else None,
-            arguments.texts("choices", wanted["choices"]) if "choices" in wanted else None,
+            arguments.text_list("choices", wanted["choices"]) if "choices" in wanted else None,
             _schema_text(wanted["schema"]) if "schema" in wanted else None,
-            arguments.texts(BAN, wanted[BAN]) if BAN in wanted else None,
+            arguments.text_list(BAN, wanted[BAN]) if BAN in wanted else None,
             _grammar_source(wanted["grammar"], **options) if "grammar" in wanted else None,
         )
         return None if request == cls() else request

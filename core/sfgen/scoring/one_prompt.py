@@ -52,7 +52,7 @@ def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> 
 
 def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
     """Check the choices, and drop those that occur twice."""
-    texts = tuple(dict.fromkeys(arguments.texts("choices", choices)))
+    texts = tuple(dict.fromkeys(arguments.text_list("choices", choices)))
     if not texts:
         raise UsageError("choices is an empty list: there is nothing to score")
     for text in texts:
