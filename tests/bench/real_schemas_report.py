@@ -18,7 +18,7 @@ _REMEDIES = {
     "finite items, or items told apart by a required property; with open objects in them a memory of whole items.",
     r"branches together": "`oneOf` told apart by a property's constant before its branches are multiplied, or a "
     "lazy product of branches.",
-    r"is in another document": "The file itself: `--schema-dir`.",
+    r"reference to another document": "The file itself: `--schema-dir`.",
     r"\"type\" must be": "Draft 03, in which a type may be a schema: a table of its keywords.",
 }
 """What it would take to read a schema, by a part of the reason."""

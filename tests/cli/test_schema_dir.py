@@ -69,7 +69,7 @@ def test_what_is_not_there_is_told_in_options(sfgen: Sfgen, folder: Path) -> Non
         done = sfgen(*command, "--schema", folder / "person.json")
         assert done.code != 0
         assert f"{folder / 'person.json'}, line 1, column " in done.err
-        assert '"parts/address.json" is in another document, and nothing is fetched' in done.err
+        assert 'nothing is fetched for a reference to another document: "parts/address.json"' in done.err
         assert done.err.endswith(
             'Name its directory with --schema-dir, or copy it into this document, under "$defs".\n'
         )

@@ -127,6 +127,9 @@ def test_the_chat_template_says_how_calls_are_written(sfgen: Sfgen, folder: Path
     assert isinstance(free["calls"], list)
     (thought,) = sfgen(*command, "--after", ".", "--after-tokens", "3").records
     assert is_a_call(thought["value"])
+    unnamed = sfgen(*[part for part in command if part not in ("--tool-format", "auto")], "--when", "auto")
+    assert (unnamed.code, unnamed.out) == (2, "")
+    assert "\nAdd --tool-format auto" in unnamed.err
     none = sfgen(*[part if part != folder / "calls" else folder / "plain" for part in command])
     assert (none.code, none.out) == (2, "")
     assert "does not show how tools are called" in none.err

@@ -62,7 +62,15 @@ def test_rows_that_are_wrong_do_not_stop_the_others() -> None:
     faults = [record.fault for record in records if record.prompt is None]
     for fault, what in zip(
         faults,
-        ["row has 2 cells", "not valid UTF-8", "not '{'", "row has 4 cells", "no row", "must be an object", "no row"],
+        [
+            "row has 2 cells, and the first line has 3 cells",
+            "not valid UTF-8",
+            "not '{'",
+            "row has 4 cells",
+            "no row",
+            "must be an object",
+            "no row",
+        ],
         strict=True,
     ):
         assert what in fault

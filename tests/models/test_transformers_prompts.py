@@ -19,6 +19,7 @@ from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_model import TransformersModel, TransformersTokenizer
 from sfgen.vocabulary.pretrained import load_tokenizer
+from sfgen_cli.shell.usage import in_options
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
 ModelDirectory = Callable[..., Path]
@@ -180,6 +181,12 @@ class TestChat:
             prompts_of(tokenizer("gpt2", chat_template=template), "small").chat("Hi!")
         assert "\n" not in caught.value.message
         assert "Leave chat out" in caught.value.hint
+
+    def test_a_template_that_is_for_tools_alone_says_so(self) -> None:
+        for_tools = "{% for t in tools %}{{ t.function.name }};{% endfor %}"
+        with pytest.raises(ModelError, match="fails: ") as caught:
+            prompts_of(tokenizer("gpt2", chat_template=for_tools + PLAIN), "small").chat("Hi!")
+        assert in_options(caught.value.hint) == "Give it --tools, without which it cannot be used; or leave --chat out."
 
     def test_without_jinja(self) -> None:
         loaded = tokenizer("gpt2", chat_template=PLAIN)

@@ -281,7 +281,7 @@ def test_surrogates_in_a_class_exclude_nothing_from_text() -> None:
         ("[a", "unterminated", 0), ("[z-a]", "bad character range z-a", 1), (r"[\w-a]", "bad character range", 1),
         (r"[a-\d]", "bad character range", 1), ("\\", "end of pattern", 0), (r"\q", r"bad escape \\q", 0),
         (r"\x4", "incomplete", 0), (r"\u{110000}", "no character", 0), (r"\u12", "incomplete", 0),
-        (r"\pL", "braces", 0), (r"\p{Xyz}", "unknown property", 0), (r"(a)\1", "not regular", 3),
+        (r"\pL", "braces", 0), (r"\p{Xyz}", "unknown property", 0), (r"(a)\1", "matched: a backreference", 3),
         (r"(?<n>a)\k<n>", "not regular", 7), ("(?P<n>a)(?P=n)", "not regular", 8), ("a(?i)b", "unknown kind", 1),
         ("(?i-i:a)", "on and off", 0), ("(?x:a)", "unknown kind", 0), ("(?-:a)", "unknown kind", 0),
         ("(?>a)", "unknown kind", 0), ("(?<n>a)(?<n>b)", "two groups", 7), (r"\01", "bad escape", 0),

@@ -289,7 +289,7 @@ def test_the_short_form(text: str, properties: dict[str, Any] | None) -> None:
         ("tags[] {a}?, b", "expected a name, a type", 10, "'age? int'"),
         ("nick str optional", "expected a name, a type", 9, "'age? int'"),
         ("size S|M|L", 'unknown type "S|M|L"', 5, "Did you mean (S|M|L)?"),
-        ("size: S|M|L", '"S|M|L" is a description here', 6, "Write 'size (S|M|L)': a type"),
+        ("size: S|M|L", '"S|M|L" is a description here, and looks like a type', 6, "Write 'size (S|M|L)': a type"),
         ("size: small | large, b", '"small | large" is a desc', 6, "Write 'size (small|large), b'"),
         ("first name, last name", 'unknown type "name"', 6, "first_name"),
         ("age Optional[int]", 'unknown type "Optional[int]"', 4, "'age? int'"),

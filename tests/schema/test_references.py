@@ -177,7 +177,12 @@ def test_references_of_real_schemas_lead_where_the_package_referencing_goes() ->
             "Did you mean #there?",
         ),
         ({"$ref": "#$defs/a", "$defs": {"a": {}}}, "/$ref", 'no anchor "$defs/a"', "A pointer begins with a slash"),
-        ({"$ref": "other.json"}, "/$ref", '"other.json" is in another document', 'under "$defs"'),
+        (
+            {"$ref": "other.json"},
+            "/$ref",
+            'fetched for a reference to another document: "other.json"',
+            'under "$defs"',
+        ),
         ({"$ref": "http://json-schema.org/draft-99/schema#"}, "/$ref", "nothing is fetched", "schema_dir"),
         ({"$ref": "http://[a"}, "/$ref", '"http://[a" is not a URI', ""),
         ({"items": {"$id": "http://[a"}}, "/items", '"http://[a" is not a URI', ""),

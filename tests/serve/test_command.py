@@ -271,6 +271,6 @@ def test_a_port_in_use_is_told_before_a_model_is_loaded(sfgen: Sfgen) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         done = sfgen("serve", "--port", str(port), "-m", "/no/such/model")
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (1, "")
     assert f"cannot listen at 127.0.0.1, port {port}: Address already in use" in done.err
     assert "another --port (0 is any free one)" in done.err

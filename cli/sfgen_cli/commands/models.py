@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfgen.errors import UsageError
+from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line, size_in_words
 from sfgen_cli.shell.output import write, write_json
 
@@ -44,7 +44,7 @@ def models(
     from sfgen.models.inventory import built_in_models, models_here
 
     if not folder.is_dir():
-        raise UsageError(f"no folder {folder}", hint="The one model of a name is looked for by gen --model NAME.")
+        raise SfgenError(f"no folder {folder}", hint="The one model of a name is looked for by gen --model NAME.")
     found = [*built_in_models(), *models_here(folder)]
     if as_json:
         for model in found:

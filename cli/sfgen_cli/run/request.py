@@ -432,9 +432,10 @@ class Request:
         form = tool_form_of(self.model)
         marker = None if form is None else form.marker
         if marker is None:
+            named = "Name the text: --when '<tool_call>'; or leave --when out, for a call alone."
             raise UsageError(
                 f'the chat template of {self.options.model} writes no text before a call {{"name": …, "arguments": …}}',
-                hint="Name the text: --when '<tool_call>'; or leave --when out, for a call alone.",
+                hint=named if form is None or not form.begin else "Add --tool-format auto: it has a form of its own.",
             )
         note(f"sfgen: a call comes behind {visible(marker)}", quiet=self.options.quiet)
         return marker

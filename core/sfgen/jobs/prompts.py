@@ -281,7 +281,8 @@ class CsvTable:
         if any(_is_no_text(cell) for cell in row):
             return PromptRecord(line, None, fault="not valid UTF-8")
         if len(row) != len(self._header):
-            fault = f"the row has {len(row)} cells, and the table has {len(self._header)} columns"
+            cells, columns = (f"{count} {'cell' if count == 1 else 'cells'}" for count in (len(row), len(self._header)))
+            fault = f"the row has {cells}, and the first line has {columns}"
             return PromptRecord(line, None, fault=fault)
         value: dict[str, Any] = dict(zip(self._header, row, strict=True))
         written = value.pop("sfgen", "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -38,7 +38,12 @@ WITHOUT_CHAT = ParameterText("Leave chat out, and the options that need it, or u
 """The advice for a model without a chat template."""
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
+_WITH_TOOLS = ParameterText("Give it tools, without which it cannot be used; or leave chat out.", "tools", "chat")
 _NO_TOOLS = ParameterText("If it asks for descriptions, give each tool and parameter one; or leave chat out.", "chat")
+_ANY_TOOL = {
+    "type": "function",
+    "function": {"name": "f", "description": "f", "parameters": {"type": "object", "properties": {}}},
+}
 _MARK = "sfgen.goes.on.here"
 _OTHER_ROLE = "Write its text into the message of the user, or use a model that was trained with this role."
 
@@ -261,8 +266,14 @@ class _Written:
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
             raise ModelError(
                 f"the chat template of {self.name} fails: {first_line(error)}",
-                hint=_NO_CHAT if self.tools is None else _NO_TOOLS,
+                hint=_NO_TOOLS if self.tools is not None else _WITH_TOOLS if self._needs_tools(messages) else _NO_CHAT,
             ) from error
+
+    def _needs_tools(self, messages: Sequence[Message]) -> bool:
+        """Return whether a template that fails without tools can be used with one."""
+        with suppress(Exception):
+            return bool(replace(self, tools=[_ANY_TOOL])._told_in_some_way(messages))
+        return False
 
     def _told_in_some_way(self, messages: Sequence[Message]) -> str:
         """Render messages; if the template refuses them, in other forms that mean the same."""

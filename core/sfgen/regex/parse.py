@@ -294,7 +294,7 @@ class _Translator:
 
     def refuse_for_ever(self, what: str, construct: Construct) -> NoReturn:
         raise PatternError(
-            f"{what} ({construct.text}) is not regular: no finite automaton remembers what a group matched",
+            f"not regular, since no finite automaton remembers what a group matched: {what} ({construct.text})",
             self.pattern,
             construct.start,
             hint="Write out the texts that the group can match, each with what must follow it.",

@@ -25,7 +25,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from sfgen.errors import UsageError
+from sfgen.errors import SfgenError
 from sfgen.parameter_text import ParameterText
 from sfgen.serve.guards import Guard, error_object
 
@@ -72,7 +72,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address.
 
     Raises:
-        UsageError: The address cannot be bound.
+        SfgenError: The address cannot be bound.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +81,7 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or "the host name is not valid"
-        raise UsageError(
+        raise SfgenError(
             f"cannot listen at {host}, port {port}: {reason}",
             hint=ParameterText("Give another port (0 is any free one), or another host.", "port", "host"),
         ) from None

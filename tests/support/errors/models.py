@@ -228,7 +228,7 @@ MODELS = [
     Case("gen -m llama3.2:1b x", 1, "Ollama's models have such names. They are GGUF files"),
     Case("gen -m ~nosuchuser/model x", 1, "no model ~nosuchuser/model: no directory"),
     Case("gen -m zip:~nosuchuser/book x", 1, "no model zip:~nosuchuser/book: "),
-    Case("models nowhere", 2, "no folder nowhere"),
+    Case("models nowhere", 1, "no folder nowhere"),
     Case("gen -m model/config.json x", 1, "it is a file, and a model is a directory", _model()),
     Case("gen -m tinny x", 1, "no model tinny: no directory tinny"),
     Case("gen -m models/no.gguf x", 1, "no model models/no.gguf: no file models/no.gguf"),

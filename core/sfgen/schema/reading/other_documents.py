@@ -329,7 +329,7 @@ class Bundle:
         directory = self._documents.directory
         if directory is None:
             return self._document.error(
-                f"{shown} is in another document, and nothing is fetched",
+                f"nothing is fetched for a reference to another document: {shown}",
                 pointer,
                 hint=ParameterText(
                     'Name its directory with schema_dir, or copy it into this document, under "$defs".',
@@ -337,7 +337,7 @@ class Bundle:
                 ),
             )
         return self._document.error(
-            f"{shown} is in another document, and no file in {directory} has this path or $id",
+            f"no file in {directory} has the path or $id of another document: {shown}",
             pointer,
             hint=self._documents.near(reference) or "No document is fetched: put the file there.",
         )

@@ -250,7 +250,7 @@ class _Reader:
         description = self._text[begin:until].lstrip(": \t")
         place = until - len(description)
         self._fail(
-            f'"{description.strip()}" is a description here, and the name of a type',
+            f'"{description.strip()}" is a description here, and looks like a type',
             place,
             f"Write {right.strip()!r}: a type follows a blank. If it is a description, write more words.",
         )

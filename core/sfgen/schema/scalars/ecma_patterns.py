@@ -522,7 +522,7 @@ class _Reader:
 
     def not_regular(self, start: int, text: str) -> NoReturn:
         self.fail(
-            f"a backreference ({text}) is not regular: no finite automaton remembers what a group matched",
+            f"not regular, since no finite automaton remembers what a group matched: a backreference ({text})",
             start,
             hint="Write out the texts that the group can match, each with what must follow it.",
         )
