@@ -54,7 +54,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_STAMP): pyproject.toml .ci/constraints.txt | $(BIN)/python
-	@echo "setting up $(VENV) (once; about 1.5 GB with torch)"
+	@echo "setting up $(VENV) (once; torch for CPUs: 0.3 GB to download, 1.5 GB on disk; torch for CUDA, which most indexes have: 3.1 GB to download)"
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[transformers]'
 	@touch $@

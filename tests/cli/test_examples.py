@@ -75,7 +75,7 @@ def test_the_examples_work_as_typed(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatc
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
     for line in lines:
-        done = typed(f"set -o pipefail; {line}", sfgen, tmp_path)
+        done = typed(line, sfgen, tmp_path)
         out, err = done.stdout.decode(), done.stderr.decode()
         code, expected = WRITES.get(line, (0, r"(?s).*\S.*"))
         assert (line, done.returncode, "Traceback" in err) == (line, code, False), err

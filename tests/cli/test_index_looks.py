@@ -28,7 +28,7 @@ def test_the_table_tells_what_the_index_is(sfgen: Sfgen, tmp_path: Path) -> None
     assert facts["states"] == "6, 5 of them reached by tokens"  # not the one inside of `el`
     assert facts["transitions"] == "6"
     assert facts["end states"] == "3, 5"
-    assert facts["forced runs"] == "'hot', 'l'"
+    assert facts["jump-forward"] == "'hot', 'l'"
     assert re.fullmatch(r"in [0-9.e+]+ m?s, [0-9.]+ (bytes|kB)", facts["built"])
     assert [line.split() for line in lines[8:10]] == [
         ["0", "3", '"h"', "→", "1", '"ho"', "→", "2", '"hot"', "→", "3"],

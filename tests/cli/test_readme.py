@@ -41,7 +41,7 @@ def test_commands_print_what_the_readme_says(
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
     for example in block:
-        done = typed(f"set -o pipefail; {example.code}", sfgen, tmp_path)
+        done = typed(example.code, sfgen, tmp_path)
         assert (example.code, done.returncode) == (example.code, 0), done.stderr.decode()
         assert lines(done.stdout.decode()) == lines(example.output or "")
 

@@ -56,7 +56,7 @@ def _renew(document: Path) -> bool:
 def _blocks(text: str) -> Iterator[tuple[list[str], list[Example]]]:
     """What runs a block, and its examples."""
     for block in console_blocks(text):
-        yield ["bash", "-o", "pipefail", "-c"], block
+        yield ["bash", "-c"], block
     for example in python_blocks(text):
         yield [sys.executable, "-c"], [example]
 

@@ -49,7 +49,7 @@ def index_table(
         "states": f"{numbers.states:,}, {reached} of them reached by tokens",
         "transitions": f"{numbers.transitions:,}",
         "end states": cut(ends, len(numbers.accepting)),
-        "forced runs": cut(runs[:_RUNS_SHOWN], len(runs)) or "none",
+        "jump-forward": cut(runs[:_RUNS_SHOWN], len(runs)) or "none",
         origin: f"in {_duration(seconds)}, {_size(numbers.nbytes)}",
     }
     table = plain_or_boxed("state", "tokens", end="end", text="token → next state")
