@@ -170,7 +170,7 @@ def test_the_order_of_names_in_a_schema_is_kept() -> None:
         ({"max_blanks": 1, "regex": "a"}, UsageError, "max_blanks needs a grammar: it says how one is read"),
         ({"grammar": PAIRS, "grammar_start": 7}, UsageError, "grammar_start must be a text"),
         ({"grammar": PAIRS, "grammar_format": "ebnf"}, UsageError, "grammar_format is 'ebnf'"),
-        ({"grammar": PAIRS, "max_blanks": 1}, UsageError, "GBNF ignores nothing"),
+        ({"grammar": PAIRS, "max_blanks": 1}, UsageError, "GBNF ignores no text"),
         ({"grammar": PAIRS, "grammar_start": "nothing"}, GrammarError, "there is no rule 'nothing'"),
         ({"grammar": 'root ::= "a'}, GrammarError, "at line 1, column 10"),
         ({"grammar": 'root ::= "a" root'}, GrammarError, "there is no text at all"),
