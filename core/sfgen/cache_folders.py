@@ -37,7 +37,7 @@ def user_folders() -> Iterator[Path]:
 
 
 def is_usable(folder: Path) -> bool:
-    """Tell whether files can be created in a folder.
+    """Return whether files can be created in a folder.
 
     It is made if it is missing.
     """

@@ -188,7 +188,7 @@ class _Lowering(Lower):
 
 
 def _is_item(array: Any, place: Any) -> bool:
-    """Tell whether an index leads to one item of a contiguous array, as arrays of kernels are."""
+    """Return whether an index leads to one item of a contiguous array, as arrays of kernels are."""
     return isinstance(array, numba.types.Array) and array.ndim == 1 and isinstance(place, numba.types.Integer)
 
 

@@ -93,7 +93,7 @@ class Constraint(Protocol):
     """What a text must satisfy, for any vocabulary. ``sfgen.Dfa`` is one."""
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text satisfies it; bytes are its UTF-8."""
+        """Return whether a whole text satisfies it; bytes are its UTF-8."""
 
     def shortest(self) -> bytes:
         """Return a shortest text that satisfies it, as UTF-8."""
@@ -202,13 +202,13 @@ class Guide(Protocol):
         """
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is made.
+        """Return whether the mask here is made.
 
         One that takes microseconds is made now.
         """
 
     def allows_several(self) -> bool | None:
-        """Tell whether two tokens or more may follow.
+        """Return whether two tokens or more may follow.
 
         All end tokens count as one. ``None``: only the mask can tell.
         """
@@ -628,7 +628,7 @@ class FindsTokens(Protocol):
         """
 
     def is_dead(self, matcher: Any) -> bool:
-        """Tell whether the text is dead: every continuation completes a match.
+        """Return whether the text is dead: every continuation completes a match.
 
         Such a text ends inside a character; its end would complete a match, too.
         """

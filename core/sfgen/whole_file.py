@@ -44,7 +44,7 @@ def read_stream(
 
 
 def is_same_file(first: str | PathLike[str] | int, second: str | PathLike[str] | int) -> bool:
-    """Tell whether two names are those of one file, so that writing to one changes the other.
+    """Return whether two names are those of one file, so that writing to one changes the other.
 
     They may be links, also hard ones. A device that keeps nothing, such as a terminal or ``/dev/null``,
     is the same as no other.

@@ -48,7 +48,7 @@ class MaskEngine(ABC):
 
     @abstractmethod
     def may_end(self) -> bool:
-        """Tell whether the text may end."""
+        """Return whether the text may end."""
 
 
 class SfgenAnyOrder(MaskEngine):
@@ -171,7 +171,7 @@ class XGrammar(MaskEngine):
 
 
 def _has(row: np.ndarray[Any, np.dtype[Any]], token: int) -> bool:
-    """Tell whether a mask has a token."""
+    """Return whether a mask has a token."""
     return bool(int(row[token >> 5]) >> (token & 31) & 1)
 
 

@@ -26,7 +26,7 @@ class DividedTexts:
         self._lark = Lark(grammar + terminals, parser="lalr", lexer="contextual")
 
     def has(self, text: str) -> bool:
-        """Tell whether some division is right."""
+        """Return whether some division is right."""
         return any(map(self._reads, self._divisions(text)))
 
     def _reads(self, text: str) -> bool:

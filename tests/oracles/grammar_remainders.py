@@ -219,7 +219,7 @@ class Rests:
 
 
 def reads_a_byte(rest: Rest) -> bool:
-    """Tell whether the first expression itself reads the next byte."""
+    """Return whether the first expression itself reads the next byte."""
     match rest.expression, rest.done:
         case Literal(data), int(count):
             return count < len(data)

@@ -59,7 +59,7 @@ class LarkLanguage:
         self._patterns: list[Any] = [regex.compile(pattern) for pattern in patterns]
 
     def accepts(self, text: str) -> bool:
-        """Tell whether lark parses a text."""
+        """Return whether lark parses a text."""
         try:
             self._lark.parse(text)
         except lark.UnexpectedInput:
@@ -67,7 +67,7 @@ class LarkLanguage:
         return True
 
     def is_written(self, text: str) -> bool:
-        """Tell whether lark parses a text whose gaps are few blanks."""
+        """Return whether lark parses a text whose gaps are few blanks."""
         reading = self.read(text)
         return reading.is_whole and self._gaps_fit(text, reading.spans, len(text))
 
@@ -91,7 +91,7 @@ class LarkLanguage:
         return Reading(spans, None, True)
 
     def is_dead(self, text: str) -> bool:
-        """Tell whether no written text provably begins with this one.
+        """Return whether no written text provably begins with this one.
 
         A lexeme that lark found is settled if no terminal could be read from its beginning beyond the end of the text:
         no text behind it changes it. Neither then is the parser's verdict changed. Where terminals look around, nothing

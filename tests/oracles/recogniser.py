@@ -111,11 +111,11 @@ class Recogniser:
         return after
 
     def accepts_at(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
         return self._end in position
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar.
+        """Return whether a whole text is one of the grammar.
 
         A string with a lone surrogate is not a text and never is.
         """

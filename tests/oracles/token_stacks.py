@@ -67,7 +67,7 @@ class TokenStacks:
         return self._opened(asked) | spelled
 
     def accepts(self, stacks: Stacks) -> bool:
-        """Tell whether the text may end."""
+        """Return whether the text may end."""
         return () in stacks
 
     def allowed(self, stacks: Stacks) -> list[int]:

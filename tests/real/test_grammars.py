@@ -34,7 +34,7 @@ def _tokens() -> tuple[Any, Any]:
 
 
 def is_text_of(grammar: str, tokens: list[int]) -> bool:
-    """Tell whether llama.cpp's grammar lets these tokens be written one by one, and the text end behind them."""
+    """Return whether llama.cpp's grammar lets these tokens be written one by one, and the text end behind them."""
     lib, vocabulary = _tokens()
     sampler = lib.llama_sampler_init_grammar(vocabulary, grammar.encode(), b"root")
     assert sampler, "llama.cpp reads the grammar"

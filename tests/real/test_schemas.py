@@ -144,7 +144,7 @@ def shortest(source: Index) -> str:
 
 
 def is_laid_out(text: str, options: dict[str, Any]) -> bool:
-    """Tell whether ``json.dumps`` lays out a text so; numbers and strings are taken as they are written."""
+    """Return whether ``json.dumps`` lays out a text so; numbers and strings are taken as they are written."""
     kept: dict[str, str] = {}
 
     def keep(literal: str) -> str:

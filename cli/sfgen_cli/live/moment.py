@@ -214,7 +214,7 @@ class Moment:
         return self.coming or self.asked
 
     def is_at(self, asked: Asked) -> bool:
-        """Tell whether the last step is the token of a forward pass."""
+        """Return whether the last step is the token of a forward pass."""
         return asked.position == len(self.tokens) - 1 and isinstance(self.last, TokenChosen)
 
     @property
@@ -325,7 +325,7 @@ class Moment:
 
 
 def is_step(event: Event) -> bool:
-    """Tell whether a step begins with an event.
+    """Return whether a step begins with an event.
 
     What is released or closed belongs to the step before.
     """

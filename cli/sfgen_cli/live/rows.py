@@ -185,7 +185,7 @@ def wrapped(pieces: Iterable[Piece], width: int) -> list[Row]:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Tell whether some of the text is written from right to left."""
+    """Return whether some of the text is written from right to left."""
     return not text.isascii() and _is_right_to_left(text)
 
 

@@ -105,7 +105,7 @@ def rows_more(widths: Iterable[int], width: int) -> int:
 
 
 def reflows(environment: Mapping[str, str]) -> bool:
-    """Tell whether a narrower terminal breaks rows anew.
+    """Return whether a narrower terminal breaks rows anew.
 
     Most do; those that do not cut them.
 

@@ -156,7 +156,7 @@ def read_template(given: str) -> tuple[TemplateConstraint, str]:
 
 
 def names_a_file(text: str) -> bool:
-    r"""Tell whether what is given as a template names a file.
+    r"""Return whether what is given as a template names a file.
 
     >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\nb", "")]
     [True, False, False, False]

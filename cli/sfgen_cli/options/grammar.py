@@ -184,7 +184,7 @@ def indenter_options(text: str) -> dict[str, Any]:
 
 
 def names_a_file(text: str) -> bool:
-    r"""Tell whether what is given as a grammar names a file.
+    r"""Return whether what is given as a grammar names a file.
 
     >>> [names_a_file(text) for text in ("sql.lark", "no-such", 'root ::= "a"', 'start: "a"', "a\nb")]
     [True, True, False, False, False]

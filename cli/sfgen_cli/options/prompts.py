@@ -117,7 +117,7 @@ def read_stdin() -> str:
 
 
 def looks_like_a_pattern(prompt: str) -> bool:
-    r"""Tell whether a prompt was perhaps meant as a pattern.
+    r"""Return whether a prompt was perhaps meant as a pattern.
 
     >>> [looks_like_a_pattern(text) for text in ("[0-9]{4}", r"\d+", "It is (very) hot.", "What? No!")]
     [True, True, False, False]

@@ -396,7 +396,7 @@ def _schema_source(given: ConstraintOptions) -> _SchemaSource:
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:
-    """Tell whether a missing file's name was perhaps meant as a pattern.
+    """Return whether a missing file's name was perhaps meant as a pattern.
 
     >>> [looks_like_a_pattern_for_a_file(name) for name in ("[a-z]+", "(hot|cold)", "no-such-file.txt")]
     [True, True, False]

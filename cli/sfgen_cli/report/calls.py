@@ -66,7 +66,7 @@ class CallsMatching:
         self._calls = calls
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text has valid calls, and nothing else."""
+        """Return whether a text has valid calls, and nothing else."""
         return self.check(text).matches
 
     def check(self, text: str) -> CheckedCalls:

@@ -49,7 +49,7 @@ class Source:
         return "stdin" if self.file == _STDIN else shown_name(self.file or "")
 
     def is_read_by_line(self, *, asked_for: bool) -> bool:
-        """Tell whether each of its lines is a text.
+        """Return whether each of its lines is a text.
 
         ``asked_for`` says that lines are to be, where there are any.
         """

@@ -69,7 +69,7 @@ class GrammarMatching:
         self._grammar = grammar
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text matches the grammar, and nothing else."""
+        """Return whether a text matches the grammar, and nothing else."""
         return self._grammar.accepts(text)
 
     def check(self, text: str) -> CheckedSentence:

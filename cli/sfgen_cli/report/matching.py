@@ -156,7 +156,7 @@ class Matching:
         self._has_groups = bool(group_names(dfa.pattern or ""))
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text matches, and nothing else."""
+        """Return whether a text matches, and nothing else."""
         return self._dfa.accepts(text)
 
     def check(self, text: str) -> Checked:

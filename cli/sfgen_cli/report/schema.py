@@ -91,7 +91,7 @@ class Validating:
         self._validity = Validity(document)
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is a valid document, and nothing else."""
+        """Return whether a text is a valid document, and nothing else."""
         return self._validity.is_valid(_bytes(text))
 
     def check(self, text: str) -> CheckedDocument:

@@ -70,7 +70,7 @@ class SubstringMatching:
         self._document = document
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is a quotation, and nothing else."""
+        """Return whether a text is a quotation, and nothing else."""
         return self._document.accepts(text)
 
     def check(self, text: str) -> CheckedQuotation:

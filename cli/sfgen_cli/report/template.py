@@ -78,7 +78,7 @@ class TemplateMatching:
         self._template = template
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text matches the template, and nothing else."""
+        """Return whether a text matches the template, and nothing else."""
         return self._template.accepts(text)
 
     def check(self, text: str) -> CheckedFilling:

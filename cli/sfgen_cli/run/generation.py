@@ -46,7 +46,7 @@ def run(request: Request) -> None:
 
 
 def has_headings(request: Request) -> bool:
-    """Tell whether each text is written under a line of its own.
+    """Return whether each text is written under a line of its own.
 
     Free texts have lines, so that a person could not tell several of them apart. A program that reads a pipe gets the
     texts alone.
@@ -141,7 +141,7 @@ def show_prompt(request: Request) -> None:
 
 
 def streams(request: Request) -> bool:
-    """Tell whether text is written as it comes.
+    """Return whether text is written as it comes.
 
     A match is written whole or not at all, and so is what is shown live.
     """
@@ -312,7 +312,7 @@ def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *,
 
 
 def wants_live(request: Request) -> bool:
-    """Tell whether the live view is shown.
+    """Return whether the live view is shown.
 
     It is on a terminal only, unless it was refused.
     """

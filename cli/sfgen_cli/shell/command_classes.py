@@ -90,7 +90,7 @@ class Command(TyperCommand):
 
 
 def is_given_once(param: Any) -> bool:
-    """Tell whether an option says what is written, from what or to where, and is not a setting.
+    """Return whether an option says what is written, from what or to where, and is not a setting.
 
     It takes a text or the name of a file, and one of several would be lost.
     """

@@ -145,7 +145,7 @@ def paragraphs(docstring: str) -> str:
 
 
 def in_colour() -> bool:
-    """Tell whether text for stdout is coloured.
+    """Return whether text for stdout is coloured.
 
     The conventions of NO_COLOR, FORCE_COLOR and TERM decide.
     """

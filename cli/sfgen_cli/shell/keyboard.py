@@ -48,7 +48,7 @@ def check_stepping() -> None:
 
 
 def can_be_drawn_on() -> bool:
-    """Tell whether the terminal can move its cursor.
+    """Return whether the terminal can move its cursor.
 
     A picture that changes needs that.
     """
@@ -56,7 +56,7 @@ def can_be_drawn_on() -> bool:
 
 
 def is_watched(*, asked_for: bool) -> bool:
-    """Tell whether a view is drawn.
+    """Return whether a view is drawn.
 
     That is on a terminal that can do it; without a request for it, only where stdout goes there, too.
     """

@@ -77,12 +77,12 @@ def write_json(value: Any) -> None:
 
 
 def stdout_is_a_terminal() -> bool:
-    """Tell whether stdout is a terminal: its text is for a person."""
+    """Return whether stdout is a terminal: its text is for a person."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def stderr_is_a_terminal() -> bool:
-    """Tell whether stderr is a terminal: a person may be watching."""
+    """Return whether stderr is a terminal: a person may be watching."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

@@ -76,7 +76,7 @@ def done() -> None:
 
 
 def was_interrupted() -> bool:
-    """Tell whether Ctrl-C has come while the command was at work."""
+    """Return whether Ctrl-C has come while the command was at work."""
     return _INTERRUPTION.has_come
 
 

@@ -152,7 +152,7 @@ class _Rewriter:
         return alternation(options)
 
     def matches_one_way(self, node: Node) -> bool:
-        """Tell whether no match of ``node`` is the beginning of another, so that it has one end only.
+        """Return whether no match of ``node`` is the beginning of another, so that it has one end only.
 
         Decided without the lookarounds in it, with which it can only match less.
         """

@@ -196,7 +196,7 @@ class Dfa:
         return state
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether the whole text is in the language.
+        """Return whether the whole text is in the language.
 
         A string with a lone surrogate is not text and never is.
         """
@@ -280,7 +280,7 @@ class Dfa:
         return not self.accepting.any()
 
     def equivalent(self, other: Dfa) -> bool:
-        """Tell whether both accept the same texts.
+        """Return whether both accept the same texts.
 
         >>> Dfa.from_regex("a|b").equivalent(Dfa.from_choices(["b", "a"]))
         True
@@ -294,7 +294,7 @@ class Dfa:
         )
 
     def issubset(self, other: Dfa) -> bool:
-        """Tell whether ``other`` accepts every text of this one: ``self <= other``.
+        """Return whether ``other`` accepts every text of this one: ``self <= other``.
 
         Raises:
             PatternTooLarge: The automata are too large to be walked side by side.

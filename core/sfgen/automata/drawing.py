@@ -269,7 +269,7 @@ class _Plan:
         )
 
     def _cross(self, piece: _Piece, other: _Piece) -> bool:
-        """Tell whether two pieces of a channel must cross: their ends alternate around it."""
+        """Return whether two pieces of a channel must cross: their ends alternate around it."""
         first, last = sorted(map(self._around, piece.ends))
         begin, end = sorted(map(self._around, other.ends))
         return first < begin < last < end or begin < first < end < last

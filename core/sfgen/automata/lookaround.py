@@ -97,7 +97,7 @@ class Machine:
         self.work += steps
 
     def met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
-        """Tell whether an obligation is met where the text ends."""
+        """Return whether an obligation is met where the text ends."""
         negative, threads = obligation
         matched = any(state in self.ends and all(map(self.met_at_end, inner)) for state, inner in threads)
         return matched != negative

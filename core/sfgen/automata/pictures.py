@@ -212,7 +212,7 @@ MOST_STATES, MOST_EDGES = 40, 80
 
 
 def is_small(graph: Graph) -> bool:
-    """Tell whether a graph is drawn without Graphviz."""
+    """Return whether a graph is drawn without Graphviz."""
     return len(graph.states) <= MOST_STATES and len(graph.edges) + len(graph.continuing) <= MOST_EDGES
 
 

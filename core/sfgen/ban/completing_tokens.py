@@ -100,7 +100,7 @@ class CompletingTokens:
 
     @staticmethod
     def is_dead(matcher: SeamMatcher) -> bool:
-        """Tell whether every continuation of the text is banned; it then ends inside a character."""
+        """Return whether every continuation of the text is banned; it then ends inside a character."""
         return is_dead(matcher)
 
     def _find(self, states: StateTable, matcher: SeamMatcher, finds: Finds) -> Int32:
@@ -377,7 +377,7 @@ class TokenWalks:
         return tails
 
     def _is_found_without_tail(self, states: StateTable, finds: Finds, state: int) -> bool:
-        """Tell whether a token that ends between characters, in a state, is wanted."""
+        """Return whether a token that ends between characters, in a state, is wanted."""
         if finds is Finds.LAST:
             return states.ends_in_match(state)
         if finds is Finds.COMPLETING or not states.is_inside(state):

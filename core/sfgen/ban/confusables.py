@@ -147,7 +147,7 @@ def spelling(character: str) -> int:
 
 
 def is_stray(mark: str, before: str) -> bool:
-    """Tell whether a combining mark that spells stands after a letter of other scripts; it is dropped, too.
+    """Return whether a combining mark that spells stands after a letter of other scripts; it is dropped, too.
 
     >>> is_stray("\\u0e31", "ก"), is_stray("\\u0e31", "a")
     (False, True)
@@ -190,7 +190,7 @@ def _is_dropped(character: str) -> bool:
 
 
 def is_capital_i(character: str) -> bool:
-    """Tell whether a character looks like a capital I, and so like a small l."""
+    """Return whether a character looks like a capital I, and so like a small l."""
     piece = unicodedata.normalize("NFKD", character)
     return piece == "I" or confusable_letters().get(piece) == "I"
 

@@ -293,5 +293,5 @@ class Matcher:
 
 
 def _is_surrogate(half: bytes) -> bool:
-    """Tell whether bytes begin a surrogate: the decoder would wait for its end in vain."""
+    """Return whether bytes begin a surrogate: the decoder would wait for its end in vain."""
     return len(half) == 2 and half[0] == 0xED and half[1] >= 0xA0

@@ -99,7 +99,7 @@ def over(clean: Constraint | None, source: GuideSource) -> GuideSource | None:
 
 
 def is_wholly_clean(source: GuideSource) -> bool:
-    """Tell whether a result of :func:`without_banned` has no banned match at all.
+    """Return whether a result of :func:`without_banned` has no banned match at all.
 
     A difference of automata has none. In others matches may lie across the edges of strings, or in numbers and names,
     so that a matcher must watch.

@@ -99,7 +99,7 @@ class Entry(NamedTuple):
 
 
 def _is_ascii_word(part: str) -> bool:
-    """Tell whether a text has only ASCII letters and digits: a quick check that most words pass."""
+    """Return whether a text has only ASCII letters and digits: a quick check that most words pass."""
     return part.isascii() and part.isalnum()
 
 
@@ -228,11 +228,11 @@ class Keywords:
         return self._order[low:behind]
 
     def goes_on(self, node: Node) -> bool:
-        """Tell whether a node begins a longer key."""
+        """Return whether a node begins a longer key."""
         return len(self._keys[node[1] - 1]) > node[2]
 
     def is_at_word_end(self, node: Node) -> bool:
-        """Tell whether a boundary or a gap follows a node in some key: their symbols come after all others."""
+        """Return whether a boundary or a gap follows a node in some key: their symbols come after all others."""
         return self._keys[node[1] - 1].startswith(_WORD_ENDS, node[2])
 
     def completed_by_boundary(self, node: Node | None) -> Sequence[int]:
@@ -241,7 +241,7 @@ class Keywords:
         return () if closed is None else self.ends(closed)
 
     def is_in_gap(self, node: Node) -> bool:
-        """Tell whether the last symbol of a node is a gap."""
+        """Return whether the last symbol of a node is a gap."""
         low, _, depth = node
         return self._keys[low].startswith(GAP, depth - 1)
 
@@ -261,7 +261,7 @@ class Keywords:
         return behind
 
     def goes_on_with(self, node: Node, marks: str) -> bool:
-        """Tell whether a longer key begins with a node and marks after it, in any equivalent order."""
+        """Return whether a longer key begins with a node and marks after it, in any equivalent order."""
         behind = self.behind_marks(node, marks)
         if behind is not None and self.goes_on(behind):
             return True
@@ -301,7 +301,7 @@ def with_mark(marks: str, mark: str) -> str:
 
 
 def _begins(marks: str, run: str) -> bool:
-    """Tell whether more marks can extend these to a run, in some equivalent order."""
+    """Return whether more marks can extend these to a run, in some equivalent order."""
     return len(run) > len(marks) and all(
         _of_class(run, each).startswith(_of_class(marks, each)) for each in set(map(combining, marks))
     )
@@ -452,7 +452,7 @@ class Fate(NamedTuple):
     ends: bool  # whether one ends with this character
 
     def excuses(self, is_late: bool) -> bool:
-        """Tell whether a match is excused that ended with the last kept character, or after it (late)."""
+        """Return whether a match is excused that ended with the last kept character, or after it (late)."""
         return self.ends or (self.ended and not is_late)
 
 

@@ -108,7 +108,7 @@ class _FoldedText:
         return [(character + 1, other, 0) for other in range(len(self.readings[character + 1]))]
 
     def is_bounded_before(self, position: _Position) -> bool:
-        """Tell whether there is a boundary before a position, in some reading."""
+        """Return whether there is a boundary before a position, in some reading."""
         character, reading, number = position
         if number:
             before = [self.readings[character][reading][number - 1].kind]
@@ -117,7 +117,7 @@ class _FoldedText:
         return self.at(position).kind != SPACED or any(kind != SPACED for kind in before)
 
     def is_bounded_after(self, position: _Position) -> bool:
-        """Tell whether there is a boundary after a position, in some reading."""
+        """Return whether there is a boundary after a position, in some reading."""
         after = self.after(position)
         return not after or self.at(position).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
@@ -286,7 +286,7 @@ class _Heads:
         return [] if number is None else [number, *self._others.get(head, ())]
 
     def may_begin(self, text: str) -> bool:
-        """Tell whether some of them begin with a text, combining marks aside."""
+        """Return whether some of them begin with a text, combining marks aside."""
         position = bisect_left(self._letters, text)
         return position < len(self._letters) and self._letters[position].startswith(text)
 

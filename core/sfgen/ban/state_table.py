@@ -148,18 +148,18 @@ class StateTable:
         return self._number()
 
     def completes(self, state: int, data: bytes) -> bool:
-        """Tell whether some bytes complete a match."""
+        """Return whether some bytes complete a match."""
         return state == COMPLETE or (state != GONE and self.at(state).advance(data) is not None)
 
     def ends_in_match(self, state: int) -> bool:
-        """Tell whether the end of the text completes a match."""
+        """Return whether the end of the text completes a match."""
         answer = self._ends.get(state)
         if answer is None:
             answer = self._ends[state] = state != GONE and self.at(state).finish() is not None
         return answer
 
     def is_inside(self, state: int) -> bool:
-        """Tell whether a character is half read."""
+        """Return whether a character is half read."""
         known = self._states[state]
         return isinstance(known, SeamMark) and bool(known.pending)
 
@@ -203,7 +203,7 @@ _LENGTHS: Final = {2: (0x1F, 0x80, 0x7FF), 3: (0x0F, 0x800, 0xFFFF), 4: (0x07, 0
 
 
 def is_dead(matcher: SeamMatcher) -> bool:
-    r"""Tell whether every continuation of the text completes a match; the matcher is unchanged.
+    r"""Return whether every continuation of the text completes a match; the matcher is unchanged.
 
     Such a text ends inside a character; its end would complete a match, too.
 
@@ -426,7 +426,7 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
 
 
 def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
-    """Tell whether a character of the text may be read as another, or whether its category does not decide its kind.
+    """Return whether a character of the text may be read as another, or whether its category does not decide its kind.
 
     Characters that are dropped when normalized are not looked for.
     """

@@ -208,7 +208,7 @@ class _Pieces:
 
 
 def _is_blank(token: bytes) -> bool:
-    """Tell whether a token is white space alone."""
+    """Return whether a token is white space alone."""
     return token.decode(errors="replace").isspace()
 
 

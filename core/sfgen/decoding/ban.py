@@ -58,7 +58,7 @@ class Ban:
         return self.tokens.dead(self.matcher)
 
     def is_dead(self) -> bool:
-        """Tell whether every continuation of the text is banned; it then ends inside a character."""
+        """Return whether every continuation of the text is banned; it then ends inside a character."""
         return self.tokens.is_dead(self.matcher)
 
     def dead(self, allowed: Mask) -> Mask | None:
@@ -69,7 +69,7 @@ class Ban:
         return dead if dead.any() else None
 
     def takes(self, tokens: Sequence[int]) -> bool:
-        """Tell whether the clean guide can read these tokens in order."""
+        """Return whether the clean guide can read these tokens in order."""
         if self.clean is None:
             return True
         return self.clean.validate(tokens) == len(tokens)
@@ -175,7 +175,7 @@ class BannedTokens:
         return _NONE if self.tokens is None else self.tokens.dead(matcher.banned)
 
     def is_dead(self, matcher: BiasedMatcher | StringsMatcher) -> bool:
-        """Tell whether every continuation completes a banned match."""
+        """Return whether every continuation completes a banned match."""
         return self.tokens is not None and self.tokens.is_dead(matcher.banned)
 
 

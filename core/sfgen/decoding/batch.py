@@ -331,7 +331,7 @@ def choose_all(table: Any, choices: Sequence[Choice | None]) -> list[RowAnswer]:
 
 
 def _fits(choice: Choice, table: Any) -> bool:
-    """Tell whether all tokens of a mask have scores; the loop refuses other tables."""
+    """Return whether all tokens of a mask have scores; the loop refuses other tables."""
     size = int(table.shape[1])
     is_within = size % 32 == 0 or not int(choice.mask[-1]) >> size % 32
     return choice.mask.size == (size + 31) // 32 and is_within and not choice.is_weighed
@@ -355,7 +355,7 @@ def _shared(before: Sequence[int], token_ids: Sequence[int], positions: int = 1)
 
 
 def _continues(shared: int, read: Sequence[int], prompt: Sequence[int]) -> bool:
-    """Tell whether a prompt goes on with what a row has read, or asks for another answer to it."""
+    """Return whether a prompt goes on with what a row has read, or asks for another answer to it."""
     return shared > 0 and (2 * shared > len(read) or 4 * shared >= 3 * len(prompt))
 
 

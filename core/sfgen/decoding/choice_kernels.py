@@ -87,7 +87,7 @@ def has_any(
     inverse: Float,
     least: Float,
 ) -> Flag:
-    """Tell whether a token of a word of masks, allowed or not, is as likely as that: a loop without branches."""
+    """Return whether a token of a word of masks, allowed or not, is as likely as that: a loop without branches."""
     found, first = False, 32 * word
     if is_double:
         double_scores = doubles[row, first : first + 32]

@@ -54,7 +54,7 @@ def whole_length(data: bytes | bytearray) -> int:
 
 
 def is_whole(data: bytes | bytearray) -> bool:
-    """Tell whether the text ends between two characters.
+    """Return whether the text ends between two characters.
 
     >>> [is_whole("é".encode()[:length]) for length in range(3)]
     [True, False, True]

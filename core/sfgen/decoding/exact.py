@@ -355,12 +355,12 @@ class ExactLoop(Loop):
         return reason if banned is None else "dead"
 
     def _goes_on(self) -> bool:
-        """Tell whether the constraint lets a token of text follow, banned or not."""
+        """Return whether the constraint lets a token of text follow, banned or not."""
         node = self.text.find_allowed()
         return node.count > len(self.end_tokens) or not self._allows_ends_only(node)
 
     def _is_out_of_reach(self) -> bool:
-        """Tell whether no end is certain to be within the limit."""
+        """Return whether no end is certain to be within the limit."""
         room = self.text.max_tokens - len(self.text)
         clean = self.ban.clean if self.ban is not None else None
         return any(_takes_more(guide, room) for guide in (self.text.guide, clean))
@@ -475,7 +475,7 @@ def _place_of(token: int, allowed: Int32) -> int | None:
 
 
 def _takes_more(guide: Guide | None, room: int) -> bool:
-    """Tell whether a guide that counts tokens needs more of them than there is room for."""
+    """Return whether a guide that counts tokens needs more of them than there is room for."""
     return isinstance(guide, DfaGuide) and room < guide.index.longest_way and guide.tokens_left() > room
 
 

@@ -83,7 +83,7 @@ class SessionCursor:
         return max(0, min(keep, most))
 
     def has_read(self, length: int) -> bool:
-        """Tell whether the session has read this many tokens of the text."""
+        """Return whether the session has read this many tokens of the text."""
         return self._right >= length
 
     def cut(self, length: int) -> None:
@@ -325,7 +325,7 @@ class ScoredTokens:
             self.all.append(ScoredToken(token, path.nodes[index].offset - start, logprob, likeliest))
 
     def _stays(self, index: int) -> bool:
-        """Tell whether a token is never taken back: one without text, if what follows it is not."""
+        """Return whether a token is never taken back: one without text, if what follows it is not."""
         begin, end = (node.offset for node in self._path.nodes[index : index + 2])
         return (begin < self._released and end <= self._released) if self._end is None else begin < self._end
 

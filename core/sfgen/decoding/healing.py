@@ -57,7 +57,7 @@ def end_of_text(prompt: str | Sequence[int]) -> str | None:
 
 
 def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
-    r"""Tell whether the end of a prompt is healed.
+    r"""Return whether the end of a prompt is healed.
 
     >>> is_healed(None, "A person: "), is_healed(None, "A person:"), is_healed(None, [1, 2])
     (True, False, False)

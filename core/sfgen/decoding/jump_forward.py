@@ -186,7 +186,7 @@ class FastForward:
         return kept
 
     def _can_merge(self, tail: Ids, before: bytes, merging: Iterable[bytes]) -> bool:
-        """Tell whether the tokenizer may write one of the tokens ``merging`` after ``before``."""
+        """Return whether the tokenizer may write one of the tokens ``merging`` after ``before``."""
         return any(self._retokenizer.ends_in(tail, before + text, text) is not False for text in merging)
 
 

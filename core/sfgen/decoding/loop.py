@@ -202,7 +202,7 @@ class Loop:
         return node
 
     def _allows_ends_only(self, node: Node) -> bool:
-        """Tell whether all of the few tokens that are allowed end the text."""
+        """Return whether all of the few tokens that are allowed end the text."""
         if node.count == 1:
             return node.first in self.end_tokens
         return self.end_tokens.issuperset(node.all_allowed().tolist())
@@ -338,7 +338,7 @@ class Loop:
         return False
 
     def _nothing_follows(self) -> bool:
-        """Tell whether the text ends here since there is no end token."""
+        """Return whether the text ends here since there is no end token."""
         may_end = not self.end_tokens and self.constrained and self.text.guide.is_accepting
         return may_end and not self.text.find_allowed().count
 
@@ -461,7 +461,7 @@ class Loop:
         yield from self._release_clean(end)
 
     def _is_at_rest(self, ban: Ban, end: int) -> bool:
-        """Tell whether nothing here can be taken back; bytes from ``end`` on may begin a stop string."""
+        """Return whether nothing here can be taken back; bytes from ``end`` on may begin a stop string."""
         if ban.strategy.is_silent:  # after half a character, or a word that must go on, nothing clean may follow
             return is_whole(self.path.data) and not self.text.end_is_banned
         return end == len(self.path.data) and ban.matcher.open_from() is None

@@ -19,7 +19,7 @@ Made = TypeVar("Made")
 
 
 def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
-    """Tell whether the next mask takes long, and a forward pass there is certain."""
+    """Return whether the next mask takes long, and a forward pass there is certain."""
     is_ready = guide.is_ready() and (clean is None or clean.is_ready())
     return not is_ready and guide.allows_several() is True
 

@@ -197,7 +197,7 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
 
 
 def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
-    """Tell whether parts of the texts have their own temperature."""
+    """Return whether parts of the texts have their own temperature."""
     constraint = getattr(index, "constraint", index)
     return bool(getattr(constraint, "temperatures", ()))  # see HasTemperatures
 

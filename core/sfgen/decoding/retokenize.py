@@ -46,7 +46,7 @@ class Retokenizer:
         return None
 
     def ends_in(self, tail: Ids, data: bytes, token: bytes) -> bool | None:
-        """Tell whether the last token that ``after`` returns has these bytes."""
+        """Return whether the last token that ``after`` returns has these bytes."""
         for tokens in self._cut(tail, data):
             if tokens and self._bytes(tokens[-1:]) != token:
                 return False

@@ -84,7 +84,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def is_plain(self, node: Node) -> bool:
-        """Tell whether a node's token is chosen by its scores alone, as without a ban."""
+        """Return whether a node's token is chosen by its scores alone, as without a ban."""
 
     @abstractmethod
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
@@ -110,7 +110,7 @@ class Strategy(ABC):
         self.start = position
 
     def is_too_long(self, path: Path) -> bool:
-        """Tell whether the block's start must move."""
+        """Return whether the block's start must move."""
         return False
 
     def _is_greedy(self, node: Node) -> bool:
@@ -194,7 +194,7 @@ class Resample(Strategy):
         self._sampler = self._given
 
     def is_too_long(self, path: Path) -> bool:
-        """Tell whether the block has more than ``max_block`` tokens."""
+        """Return whether the block has more than ``max_block`` tokens."""
         return len(path) - self.start > self._max_block
 
 

@@ -88,11 +88,11 @@ class Node:
         return self.mask if self.ruled_out is None else self.mask & ~self.ruled_out
 
     def allows(self, token: int) -> bool:
-        """Tell whether the guide allows a token here."""
+        """Return whether the guide allows a token here."""
         return has(self.mask, token)
 
     def leads_to_banned(self, token: int) -> bool:
-        """Tell whether a token leads to banned text only, as a product of automata shows."""
+        """Return whether a token leads to banned text only, as a product of automata shows."""
         return self.dead is not None and has(self.dead, token)
 
     def keep_own(self) -> None:
@@ -168,7 +168,7 @@ class Node:
         return True
 
     def has_nothing_left(self) -> bool:
-        """Tell whether every allowed token is ruled out or dead."""
+        """Return whether every allowed token is ruled out or dead."""
         dead = sum(child.is_dead and has(self.left(), token) for token, child in self.children.items())
         return CountedMask.of(self.left()).count == dead
 

@@ -135,7 +135,7 @@ class Text:
         return CountedMask(one_token(token, len(self.vocabulary)), 1, token)
 
     def takes_time(self) -> bool:
-        """Tell whether the next mask takes long and a choice is certain."""
+        """Return whether the next mask takes long and a choice is certain."""
         return (
             self.path.here.allowed is None
             and self._forced() is None
@@ -208,7 +208,7 @@ class Text:
         return None if index is None else self.start + index
 
     def _is_dead(self, ban: Ban) -> bool:
-        """Tell whether the text ends inside a character whose every ending completes a banned match."""
+        """Return whether the text ends inside a character whose every ending completes a banned match."""
         data = self.path.data
         # A stop string that begins in the character may end the text before it.
         return not is_whole(data) and self.end is None and self.open_from == len(data) and ban.is_dead()

@@ -129,14 +129,14 @@ class DfaGuide(BaseGuide[int]):
         return self.index.bounded_row(self._positions[-1], room)
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is made.
+        """Return whether the mask here is made.
 
         One that takes microseconds is made now.
         """
         return self.index.is_ready(self._positions[-1])
 
     def allows_several(self) -> bool | None:
-        """Tell whether two tokens or more may follow.
+        """Return whether two tokens or more may follow.
 
         All end tokens count as one. ``None``: only the mask can tell.
         """

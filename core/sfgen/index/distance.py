@@ -238,7 +238,7 @@ def _has_token(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
     stack: Int32sOut,
 ) -> tuple[Flag, Int]:  # fmt: skip
-    """Tell whether a token leads from ``state`` to a state 0 bytes away, straight or by a detour.
+    """Return whether a token leads from ``state`` to a state 0 bytes away, straight or by a detour.
 
     The second number is that of visited trie nodes: more than ``budget`` if the budget did not suffice.
     """

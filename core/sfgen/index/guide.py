@@ -409,14 +409,14 @@ class BaseGuide(Steps, Generic[Position]):
         return bytes(forced)
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is made.
+        """Return whether the mask here is made.
 
         A guide that keeps no masks makes each mask when it is needed: it is always ready.
         """
         return True
 
     def allows_several(self) -> bool | None:
-        """Tell whether two tokens or more may follow.
+        """Return whether two tokens or more may follow.
 
         ``None``: only the mask can tell.
         """

@@ -66,7 +66,7 @@ class Index:
         return f"Index({self.constraint!r}, vocabulary of {len(self.vocabulary):,} tokens)"
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text satisfies the constraint; bytes are its UTF-8."""
+        """Return whether a whole text satisfies the constraint; bytes are its UTF-8."""
         return self.constraint.accepts(text)
 
     def guide(self, max_tokens: int | None = None) -> Guide:

@@ -71,7 +71,7 @@ def one_token(token: int, size: int) -> Mask:
 
 
 def has(mask: Mask, token: int) -> bool:
-    """Tell whether a mask has a token."""
+    """Return whether a mask has a token."""
     return bool(int(mask[token >> 5]) >> (token & 31) & 1)
 
 

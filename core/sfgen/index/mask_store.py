@@ -95,7 +95,7 @@ class MaskStore:
         return sum({id(mask): mask.nbytes for mask, _, _ in kept}.values())
 
     def several(self, state: int) -> bool | None:
-        """Tell whether two tokens or more are allowed; ``None`` if the answer takes long.
+        """Return whether two tokens or more are allowed; ``None`` if the answer takes long.
 
         All end tokens count as one.
         """

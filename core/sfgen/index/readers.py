@@ -26,10 +26,10 @@ class PositionReader(Protocol[Position]):
         """Return the position after some bytes; ``None`` where they are refused."""
 
     def accepts(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
 
     def is_final(self, position: Position) -> bool:
-        """Tell whether nothing can follow: the text must end."""
+        """Return whether nothing can follow: the text must end."""
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
@@ -56,10 +56,10 @@ class PositionMasks(Protocol[Position]):
         """Return the token ids of a mask, ascending; read-only."""
 
     def is_made(self, position: Position, room: int | None) -> bool:
-        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+        """Return whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
+        """Return whether ``room`` tokens complete the text; ``None``: any number."""
 
     def tokens_left(self, position: Position) -> int:
         """Return the fewest tokens to an end, or an upper bound that falls by one with some token."""
@@ -89,11 +89,11 @@ class DfaReader:
         return position
 
     def accepts(self, position: int) -> bool:
-        """Tell whether the text may end in a state."""
+        """Return whether the text may end in a state."""
         return self._accepting[position]
 
     def is_final(self, position: int) -> bool:
-        """Tell whether nothing can follow."""
+        """Return whether nothing can follow."""
         return self._final[position]
 
     def only_step(self, position: int) -> tuple[bytes, int] | None:
@@ -137,11 +137,11 @@ class ReaderOfTwo:
         return None if inside is None or whole is None else InText(inside, whole)
 
     def accepts(self, position: InText) -> bool:
-        """Tell whether the text that may be written may end at a position."""
+        """Return whether the text that may be written may end at a position."""
         return self._inner.accepts(position.inside)
 
     def is_final(self, position: InText) -> bool:
-        """Tell whether nothing can follow in the second reader."""
+        """Return whether nothing can follow in the second reader."""
         return self._whole.accepts(position.whole) and self._whole.is_final(position.whole)
 
     def only_step(self, position: InText) -> tuple[bytes, InText] | None:

@@ -293,12 +293,12 @@ class SequenceGuide(BaseGuide[Position]):
         return super().forced_bytes(most) if self._last is None else self._last.forced_bytes(most)
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is made; one of several parts is made when it is needed."""
+        """Return whether the mask here is made; one of several parts is made when it is needed."""
         alone = self._guide_alone()
         return True if alone is None else alone.is_ready()
 
     def allows_several(self) -> bool | None:
-        """Tell whether two tokens or more may follow.
+        """Return whether two tokens or more may follow.
 
         ``None``: only the mask can tell.
         """

@@ -205,7 +205,7 @@ class ThreadTokens:
         return fewest
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether ``room`` tokens that count complete the text; ``None``: any number."""
+        """Return whether ``room`` tokens that count complete the text; ``None``: any number."""
         if room is None and self._all_bytes:
             return True
         if len(position) == 1:
@@ -341,7 +341,7 @@ class ThreadTokens:
                 )
 
     def crosses(self, room: int | None) -> bool:
-        """Tell whether some token has all of the literal at the start, and more."""
+        """Return whether some token has all of the literal at the start, and more."""
         part, thread = self.parts[0], self.threads.start[0]
         return isinstance(part, Fixed) and self._crossing(thread, part.data, WHOLE, room).size > 0
 

@@ -213,12 +213,12 @@ class Threads:
             yield from self._closure(self.moved(thread, after, byte))
 
     def reads(self, data: bytes) -> bool:
-        """Tell whether a whole text can be divided into the parts."""
+        """Return whether a whole text can be divided into the parts."""
         position = self.read(self.start, data)
         return position is not None and self.accepts(position)
 
     def accepts(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
+        """Return whether the text may end at a position."""
         if len(position) == 1:
             return self._stops(position[0])
         return any(self._stops(thread) for thread in position)
@@ -234,7 +234,7 @@ class Threads:
         return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun_behind(thread))
 
     def is_in_last(self, position: Position) -> bool:
-        """Tell whether only the last part is open, which may end anywhere and leads to no other."""
+        """Return whether only the last part is open, which may end anywhere and leads to no other."""
         return len(position) == 1 and position[0].part == -1 and self._ends_anywhere
 
     def canonical(self, position: Position) -> Position:
@@ -245,7 +245,7 @@ class Threads:
         return (thread._replace(inside=InFree(thread.inside.state, None)),)
 
     def is_final(self, position: Position) -> bool:
-        """Tell whether the text must end at a position that accepts it."""
+        """Return whether the text must end at a position that accepts it."""
         return all(self._is_final(thread) for thread in position)
 
     def _is_final(self, thread: Thread) -> bool:

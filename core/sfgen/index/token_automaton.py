@@ -112,14 +112,14 @@ class TokenAutomaton:
         return TOKEN_IDS.of(self.row(state))
 
     def is_ready(self, state: int) -> bool:
-        """Tell whether the mask of a state is made.
+        """Return whether the mask of a state is made.
 
         One that takes microseconds is made now.
         """
         return self._store.made_if_quick(self._known(state)) is not None
 
     def allows_several(self, state: int) -> bool | None:
-        """Tell whether a state allows two tokens or more, if quickly known.
+        """Return whether a state allows two tokens or more, if quickly known.
 
         All end tokens count as one.
 
@@ -179,13 +179,13 @@ class TokenAutomaton:
         return state
 
     def is_accepting(self, state: int) -> bool:
-        """Tell whether the text may end in a state."""
+        """Return whether the text may end in a state."""
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         return self._accepting[state] > 0
 
     def is_final(self, state: int) -> bool:
-        """Tell whether a state is accepting and has no transitions."""
+        """Return whether a state is accepting and has no transitions."""
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         return self._accepting[state] > 0 and max(self._steps[state * self._width : (state + 1) * self._width]) < 0

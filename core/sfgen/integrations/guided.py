@@ -336,7 +336,7 @@ class Banned:
         return None if target == COMPLETE else target
 
     def may_end(self, state: int) -> bool:
-        """Tell whether the text may end in a state."""
+        """Return whether the text may end in a state."""
         return not self._forbidden.verdict(state).end
 
     def mask_of(self, state: int, room: int | None) -> Mask:

@@ -37,7 +37,7 @@ class Caps:
         self._kept: OrderedDict[int, tuple[Tensor, Mask]] = OrderedDict()  # the mask is held, so its id stays its own
 
     def fit(self, scores: Tensor) -> bool:
-        """Tell whether the caps fit the width, type and device."""
+        """Return whether the caps fit the width, type and device."""
         return (self.width, self.device, self._dtype) == (scores.shape[1], scores.device, scores.dtype)
 
     def cap(self, mask: Mask) -> Tensor:

@@ -300,7 +300,7 @@ def pieces(file: int) -> Iterator[Piece]:
 
 
 def is_whole(file: int, cut: Cut) -> bool:
-    """Tell whether a member will be whole once a cut is ended."""
+    """Return whether a member will be whole once a cut is ended."""
     # Bytes may look like those of a flush without being one.
     member, offset = zlib.decompressobj(_WITH_HEADER), cut.start
     try:

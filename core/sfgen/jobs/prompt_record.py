@@ -206,7 +206,7 @@ def _keys_of(value: Mapping[str, Any]) -> str:
 
 
 def is_writable(value: object) -> bool:
-    """Tell whether a value can be written as JSON."""
+    """Return whether a value can be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -215,7 +215,7 @@ def is_writable(value: object) -> bool:
 
 
 def _is_deep(value: Any) -> bool:
-    """Tell whether a value is nested too deeply to be written again."""
+    """Return whether a value is nested too deeply to be written again."""
     level = [value]
     for _ in range(_DEPTH):
         nested = [inner for inner in level if isinstance(inner, (list, dict))]

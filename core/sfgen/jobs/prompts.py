@@ -169,7 +169,7 @@ class PromptFile:
         return count
 
     def is_typed(self) -> bool:
-        """Tell whether the prompts are typed at a terminal."""
+        """Return whether the prompts are typed at a terminal."""
         return self._stream.isatty()
 
     def _lines(self) -> Iterator[bytes | None]:
@@ -336,7 +336,7 @@ def _is_no_text(cell: str) -> bool:
 
 
 def is_gzip(file: Path) -> bool:
-    """Tell whether a file is compressed by gzip, by its name.
+    """Return whether a file is compressed by gzip, by its name.
 
     >>> is_gzip(Path("a.jsonl.gz")), is_gzip(Path("a.jsonl"))
     (True, False)

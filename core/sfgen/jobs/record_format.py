@@ -81,7 +81,7 @@ class Fields:
         return self.names == SLIM
 
     def has(self, name: str) -> bool:
-        """Tell whether a key is among the written ones."""
+        """Return whether a key is among the written ones."""
         return self.names is None or name in self.names
 
     def chosen(self, record: Mapping[str, Any]) -> dict[str, Any]:

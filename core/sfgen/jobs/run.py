@@ -143,7 +143,7 @@ class JobRun:
         self._slots = earlier.continued(self._lines.slots(prompts), self._keep)
 
     def has_more(self) -> bool:
-        """Tell whether something is left to write."""
+        """Return whether something is left to write."""
         # This waits for the next prompt.
         if self._slots is None:
             return True

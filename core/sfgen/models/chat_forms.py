@@ -60,11 +60,11 @@ class ThoughtForm:
         return lead if lead and self.end.startswith(lead) else self.end
 
     def is_off_in(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with an empty thought, so that the model writes none."""
+        """Return whether a prompt ends with an empty thought, so that the model writes none."""
         return prompt.rstrip().endswith(self.end)
 
     def is_begun_in(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with the beginning of a thought, or that beginning is not known."""
+        """Return whether a prompt ends with the beginning of a thought, or that beginning is not known."""
         return not self.begin or prompt.rstrip().endswith(self.begin.rstrip())
 
 
@@ -81,7 +81,7 @@ def thought_of(model: object) -> ThoughtForm | None:
 
 
 def special_in(model: Model, text: str) -> bool:
-    """Tell whether a model writes a part of a text as special tokens, which free text cannot have."""
+    """Return whether a model writes a part of a text as special tokens, which free text cannot have."""
     encode = getattr(model, "encode_inside", None)
     return encode is not None and any(model.vocabulary.tokens[token] is None for token in encode(text))
 

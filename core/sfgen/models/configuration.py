@@ -83,7 +83,7 @@ def _has_own_code(config: Any) -> bool:
 
 
 def _fills_gaps(config: Any) -> bool:
-    """Tell whether a model is an encoder."""
+    """Return whether a model is an encoder."""
     # It may load as a causal model, but each token has seen those after it.
     kind = config.model_type
     if getattr(config, "is_decoder", False) if is_causal(kind) else reads_pictures(kind):

@@ -122,7 +122,7 @@ _small: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def _is_small(model: Any) -> bool:
-    """Tell whether one thread is enough."""
+    """Return whether one thread is enough."""
     # Cached: each text asks again, and counting the parameters takes half a millisecond.
     known = _small.get(model)
     if known is None:

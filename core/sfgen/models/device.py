@@ -95,7 +95,7 @@ def input_device(network: Any) -> torch.device:
 
 
 def is_on_one_device(network: Any) -> bool:
-    """Tell whether all weights are on one device, and used there."""
+    """Return whether all weights are on one device, and used there."""
     devices = {str(weight.device) for weight in network.parameters()}
     mapped = {str(device) for device in (getattr(network, "hf_device_map", None) or {}).values()}
     return len(devices) <= 1 and len(mapped) <= 1 and "meta" not in devices

@@ -92,7 +92,7 @@ def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -
 
 
 def lacks_chat_template(directory: Path) -> bool:
-    """Tell whether a directory certainly has no chat template."""
+    """Return whether a directory certainly has no chat template."""
     # All files in which transformers looks for one are then without it.
     if (directory / "chat_template.jinja").exists() or (directory / "additional_chat_templates").is_dir():
         return False
@@ -134,7 +134,7 @@ def advice(name: str) -> str:
 
 
 def _is_called(name: str, called: str) -> bool:
-    """Tell whether a name is that of a model in Ollama.
+    """Return whether a name is that of a model in Ollama.
 
     >>> _is_called("llama3.2", "llama3.2:1b"), _is_called("llama3.2:3b", "llama3.2:1b")
     (True, False)
@@ -144,7 +144,7 @@ def _is_called(name: str, called: str) -> bool:
 
 
 def _is_of_ollama(name: str) -> bool:
-    """Tell whether a name looks like one of Ollama's: with a tag, or the name of a family.
+    """Return whether a name looks like one of Ollama's: with a tag, or the name of a family.
 
     >>> [_is_of_ollama(name) for name in ("llama3.2:1b", "llama3.2", "mario/qwen:7b", "llama3.gguf", "C:/x", "gpt2")]
     [True, True, True, False, False, False]

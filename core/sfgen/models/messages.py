@@ -124,7 +124,7 @@ class ChatPrompt(list[int]):
 
 
 def is_conversation(prompt: object) -> bool:
-    """Tell whether a prompt is messages, rather than text or token ids."""
+    """Return whether a prompt is messages, rather than text or token ids."""
     return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
 
 
@@ -155,7 +155,7 @@ def chat_ids(
 
 
 def sees_tools(model: Model, tools: Tools) -> bool:
-    """Tell whether a model's chat template writes the tools that it is given."""
+    """Return whether a model's chat template writes the tools that it is given."""
     probe = (user_message("Hi!"),)
     return list(chat_ids(model, probe, tools)) != list(chat_ids(model, probe))
 

@@ -55,7 +55,7 @@ class RecordedPass:
         self._replay: Callable[[], Any] | None = None
 
     def fits(self, texts: int, slots: int) -> bool:
-        """Tell whether the pass can be launched again: the arrays are the same, and have enough slots."""
+        """Return whether the pass can be launched again: the arrays are the same, and have enough slots."""
         return texts == self._inputs.shape[1] and slots <= self._cache.slots and self._cache.place == self._place
 
     def scores(self, token_ids: Sequence[int], positions: Sequence[int]) -> Any:

@@ -55,7 +55,7 @@ MANY = 1024
 
 
 def reads_rows_at_once(config: Any) -> bool:
-    """Tell whether texts can share a forward pass of a model."""
+    """Return whether texts can share a forward pass of a model."""
     from transformers import DynamicLayer
 
     if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
@@ -69,7 +69,7 @@ def reads_rows_at_once(config: Any) -> bool:
 
 
 def stays_there(device: Any) -> bool:
-    """Tell whether scores stay on a device, and tokens are chosen there."""
+    """Return whether scores stay on a device, and tokens are chosen there."""
     return bool(device.type == "cuda")
 
 

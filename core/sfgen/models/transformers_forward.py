@@ -69,7 +69,7 @@ def _parameters(kind: Any) -> frozenset[str]:
 
 
 def is_misread(count: int, device: Any) -> bool:
-    """Tell whether attention may misread the last token of a pass."""
+    """Return whether attention may misread the last token of a pass."""
     return bool(device.type == "cuda" and count > _BLOCK and count % _BLOCK == 1)
 
 
@@ -135,7 +135,7 @@ class Rotary:
 
 
 def depends_on_length(config: Any) -> bool:
-    """Tell whether rotary frequencies depend on the text's length."""
+    """Return whether rotary frequencies depend on the text's length."""
     # Two texts then cannot share a pass.
     return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
 
@@ -199,7 +199,7 @@ class PartialLmHead:
 
 
 def has_rows(model: Any) -> bool:
-    """Tell whether single rows of the output layer may be used: it must be plain and known."""
+    """Return whether single rows of the output layer may be used: it must be plain and known."""
     import torch
 
     architecture = getattr(model.config, "model_type", None)
@@ -271,7 +271,7 @@ def not_read(error: BaseException, model: Any, name: str, what: str, advice: str
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether an error of torch means out of memory.
+    """Return whether an error of torch means out of memory.
 
     >>> is_out_of_memory(RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"))
     True

@@ -10,18 +10,18 @@ from typing import Any
 
 
 def is_causal(model_type: str) -> bool:
-    """Tell whether a type is a causal language model; true where transformers cannot tell."""
+    """Return whether a type is a causal language model; true where transformers cannot tell."""
     names = _names_of("CAUSAL_LM")
     return names is None or model_type in names
 
 
 def reads_pictures(model_type: str) -> bool:
-    """Tell whether a type reads text and pictures; false where transformers cannot tell."""
+    """Return whether a type reads text and pictures; false where transformers cannot tell."""
     return model_type in (_names_of("IMAGE_TEXT_TO_TEXT") or ())
 
 
 def fills_gaps(model_type: str) -> bool:
-    """Tell whether a type fills in blanks of a text; false where transformers cannot tell."""
+    """Return whether a type fills in blanks of a text; false where transformers cannot tell."""
     return model_type in (_names_of("MASKED_LM") or ())
 
 
@@ -31,7 +31,7 @@ def attention_kind(config: Any) -> str | None:
 
 
 def has_hooks(module: Any) -> bool:
-    """Tell whether a torch module has hooks on its call; true where torch cannot tell."""
+    """Return whether a torch module has hooks on its call; true where torch cannot tell."""
     return any(getattr(module, name, True) for name in ("_forward_hooks", "_forward_pre_hooks"))
 
 

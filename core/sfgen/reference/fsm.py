@@ -197,7 +197,7 @@ class FsmIndex:
         return self.position(state)[1]
 
     def is_accepting(self, state: int) -> bool:
-        """Tell whether the text may end in a state."""
+        """Return whether the text may end in a state."""
         return self._known(state) in self._machine.finals
 
     def number(self, state: int) -> int:
@@ -205,7 +205,7 @@ class FsmIndex:
         return self._known(state)
 
     def accepts(self, data: bytes) -> bool:
-        """Tell whether the machine accepts a text in UTF-8."""
+        """Return whether the machine accepts a text in UTF-8."""
         text = split(arguments.data("data", data))
         return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
 

@@ -159,13 +159,13 @@ class ReferenceIndex(Protocol[State]):
         """Return the bytes of the unfinished character at the end."""
 
     def is_accepting(self, state: State) -> bool:
-        """Tell whether the text may end."""
+        """Return whether the text may end."""
 
     def number(self, state: State) -> int:
         """Return a number that identifies the state, for events and views."""
 
     def accepts(self, data: bytes) -> bool:
-        """Tell whether a whole text in UTF-8 is a match."""
+        """Return whether a whole text in UTF-8 is a match."""
 
 
 class ReferenceGuide(BaseGuide[State]):

@@ -131,7 +131,7 @@ class NaiveIndex:
         return _checked(state)[1]
 
     def is_accepting(self, state: State) -> bool:
-        """Tell whether the text is a match."""
+        """Return whether the text is a match."""
         text, pending = _checked(state)
         return not pending and self._regex.fullmatch(text) is not None
 
@@ -140,7 +140,7 @@ class NaiveIndex:
         return len(_checked(state)[0])
 
     def accepts(self, data: bytes) -> bool:
-        """Tell whether a text in UTF-8 is a match."""
+        """Return whether a text in UTF-8 is a match."""
         parts = split(arguments.data("data", data))
         return parts is not None and self.is_accepting(parts)
 
@@ -172,7 +172,7 @@ class NaiveIndex:
         return ReferenceGuide(self, max_tokens)
 
     def _can_match(self, completion: str, token: str, pending: bytes) -> bool:
-        """Tell whether the text can become a match, an unfinished character being any that begins so."""
+        """Return whether the text can become a match, an unfinished character being any that begins so."""
         text = completion + token
         match = self._regex.fullmatch
         if not pending:

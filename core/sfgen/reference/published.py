@@ -289,7 +289,7 @@ class FSMDecoder:
         return False
 
     def is_valid(self) -> bool:
-        """Tell whether a word is complete: exactly at the end.
+        """Return whether a word is complete: exactly at the end.
 
         The code of Clay 2024 is true before it, and false there.
         """

@@ -154,7 +154,7 @@ NOTHING = Characters(())
 
 
 def is_nothing(node: Node) -> bool:
-    """Tell whether ``node`` is the empty set of characters."""
+    """Return whether ``node`` is the empty set of characters."""
     return isinstance(node, Characters) and not node.ranges
 
 
@@ -242,7 +242,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
-    """Tell whether the tree has a node of one of the kinds.
+    """Return whether the tree has a node of one of the kinds.
 
     >>> contains(Repeat(Empty(), 0, 1), Empty)
     True

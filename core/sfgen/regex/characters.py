@@ -103,7 +103,7 @@ def difference(left: Ranges, right: Ranges) -> Ranges:
 
 
 def disjoint(left: Ranges, right: Ranges) -> bool:
-    """Tell whether the two sets have no character in common.
+    """Return whether the two sets have no character in common.
 
     >>> disjoint(((97, 99),), ((99, 120),))
     False

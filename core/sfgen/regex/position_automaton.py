@@ -347,7 +347,7 @@ class PatternPositions:
         return _spans(self._following(position).read)
 
     def may_end(self, position: Position) -> bool:
-        """Tell whether the text that was read can be complete."""
+        """Return whether the text that was read can be complete."""
         return self._following(position).may_end
 
     def _step(self, position: Position, code: int) -> Position:

@@ -80,7 +80,7 @@ def _compiled_ban(ban: Ban) -> BannedWords:
 
 
 def is_cheap(own: OwnConstraint) -> bool:
-    """Tell whether compiling a short constraint here takes less time than asking another process."""
+    """Return whether compiling a short constraint here takes less time than asking another process."""
     if own.kind != "regex":
         return own.kind == "choices"
     try:
@@ -90,7 +90,7 @@ def is_cheap(own: OwnConstraint) -> bool:
 
 
 def is_quick(pattern: str) -> bool:
-    """Tell whether a banned pattern is a plain text in upper or lower case, with an automaton of the same length.
+    """Return whether a banned pattern is a plain text in upper or lower case, with an automaton of the same length.
 
     >>> is_quick("(?i:cat, sat)"), is_quick("a[ab][ab][ab]"), is_quick("[0-9]+")
     (True, False, False)

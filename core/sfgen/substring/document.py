@@ -167,7 +167,7 @@ def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32
 
 @part
 def _is_alive(low: Int, high: Int, depth: Int, order: Int32s, stops: Int32s) -> Flag:
-    """Tell whether a quotation begins with this text."""
+    """Return whether a quotation begins with this text."""
     number = low
     while number < high and order[number] + depth > stops[number]:
         number += 1
@@ -191,13 +191,13 @@ def interval_after(
 
 @part
 def is_end(at: Int, counts: Int32s) -> Flag:
-    """Tell whether a unit ends at an offset."""
+    """Return whether a unit ends at an offset."""
     return at > 0 and counts[at] > counts[at - 1]
 
 
 @kernel
 def may_end(low: Int, high: Int, depth: Int, least: Int, order: Int32s, stops: Int32s, counts: Int32s) -> Flag:
-    """Tell whether a quotation may end at a position."""
+    """Return whether a quotation may end at a position."""
     if depth == 0:
         return least == 0
     for number in range(low, high):

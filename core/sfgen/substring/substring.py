@@ -209,7 +209,7 @@ class Substring:
     # ---- its texts -------------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is a quotation; bytes are its UTF-8."""
+        """Return whether a whole text is a quotation; bytes are its UTF-8."""
         data = arguments.utf8("text", text)
         position = None if data is None else self.reader.read(self.reader.start, data)
         return position is not None and self.reader.accepts(position)
@@ -373,12 +373,12 @@ class SubstringReader:
         return Position(low, high, position.depth + len(data)) if low < high else None
 
     def accepts(self, position: Position) -> bool:
-        """Tell whether the quotation may end at a position."""
+        """Return whether the quotation may end at a position."""
         document = self.document
         return bool(may_end(*position, document.least, document.order, document.stops, document.counts))
 
     def is_final(self, position: Position) -> bool:
-        """Tell whether no more of the document can follow."""
+        """Return whether no more of the document can follow."""
         return bool(only_byte(*position, *self._places) == -2)
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
@@ -466,11 +466,11 @@ class SubstringTokens:
         return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position, room: int | None) -> bool:
-        """Tell whether the mask of a position is made or takes microseconds, with a limit or without."""
+        """Return whether the mask of a position is made or takes microseconds, with a limit or without."""
         return position.high - position.low <= _FEW or position in self._masks
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether the quotation can be completed with ``room`` tokens; ``None``: any number."""
+        """Return whether the quotation can be completed with ``room`` tokens; ``None``: any number."""
         if room is None:
             room = int(UNREACHABLE) - 1
             return self._steps_byte_by_byte or self._least(position, room) <= room

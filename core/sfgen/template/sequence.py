@@ -239,7 +239,7 @@ class Sequence:
             _ = self.segments
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the sequence.
+        """Return whether a whole text is one of the sequence.
 
         Bytes are its UTF-8.
         """

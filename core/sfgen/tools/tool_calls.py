@@ -275,7 +275,7 @@ class ToolCalls:
     # ---- its language ----------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the calls.
+        """Return whether a whole text is one of the calls.
 
         Bytes are its UTF-8; special tokens are written by their names.
         """

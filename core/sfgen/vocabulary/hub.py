@@ -71,7 +71,7 @@ class Located:
         return not Path(self.source).exists()
 
     def local_files_only(self, *, trust_remote_code: bool) -> bool:
-        """Tell whether transformers must not ask the hub.
+        """Return whether transformers must not ask the hub.
 
         All files are here, except code that may belong to another model.
         """
@@ -109,7 +109,7 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
 
 
 def is_named_gguf(name: str) -> bool:
-    """Tell whether a name is that of a GGUF file, which is never looked for on the hub."""
+    """Return whether a name is that of a GGUF file, which is never looked for on the hub."""
     return name.casefold().endswith(".gguf")
 
 
@@ -190,7 +190,7 @@ def _could_be_hub_id(name: str) -> bool:
 
 
 def has_tokenizer(directory: Path) -> bool:
-    """Tell whether a directory has any file of a tokenizer."""
+    """Return whether a directory has any file of a tokenizer."""
     return any(next(directory.glob(pattern), None) for pattern in TOKENIZER_FILES)
 
 

@@ -257,7 +257,7 @@ def _adds_nothing(settings: dict[str, Any], added: Mapping[int, Any]) -> bool:
 def _builds_the_same(
     name: str, known: _Class, backend: Any, settings: dict[str, Any], added: Mapping[int, Any]
 ) -> bool:
-    """Tell whether the tokenizer that a class builds anew has the tokens of the file."""
+    """Return whether the tokenizer that a class builds anew has the tokens of the file."""
     listed = settings.get("added_tokens_decoder")
     if listed is not None and {int(token_id) for token_id in listed} != added.keys():
         return False
@@ -272,7 +272,7 @@ def _builds_the_same(
 
 
 def _follow(start: int, ids: Iterable[int]) -> bool:
-    """Tell whether these are the numbers from ``start`` on: the ids of tokens that are added one by one."""
+    """Return whether these are the numbers from ``start`` on: the ids of tokens that are added one by one."""
     return all(token_id == start + position for position, token_id in enumerate(sorted(ids)))
 
 

@@ -171,7 +171,7 @@ def check_tokens(prompt: str, result: Result, limit: int) -> None:
 
 
 def is_refused(limit: int, **constraint: Any) -> bool:
-    """Tell whether a limit is refused, as one that is below what the shortest text needs."""
+    """Return whether a limit is refused, as one that is below what the shortest text needs."""
     try:
         result = generate(gguf_model(), [2, 1000], sampler=Sampler(1.0, 0), max_tokens=limit, **constraint)
     except LimitTooSmall:

@@ -59,7 +59,7 @@ def is_worth_joining(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table,
     shared: Flags,
 ) -> Any:  # fmt: skip
-    """Tell whether a kind leads to different states that are near.
+    """Return whether a kind leads to different states that are near.
 
     It is not worth it where one of the characters leads nowhere: then following the others alone is best.
     """
@@ -79,7 +79,7 @@ def is_worth_joining(
 
 @part
 def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -> Any:
-    """Tell whether two entries lead to states that are near.
+    """Return whether two entries lead to states that are near.
 
     Such states read the same classes among the shared ones, and a token may end in both or in neither.
     """
@@ -253,7 +253,7 @@ def state_before(
 
 @part
 def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -> Any:
-    """Tell whether an entry leads to a state, alone or among others."""
+    """Return whether an entry leads to a state, alone or among others."""
     state, whole = np.uint32(target) & OFFSET, np.int64(np.uint32(entry) & OFFSET & ~UNSURE)
     if whole < size:
         return np.int64(state) == whole

@@ -196,7 +196,7 @@ class Pool:
         return Context(self.model, rows, size, threads=self._threads, is_float32=self._is_float32)
 
     def fits(self, context: Context, cells: int) -> bool:
-        """Tell whether a context has the right size."""
+        """Return whether a context has the right size."""
         return context.cells >= cells if self.copies else context.size == self._size(context.rows, cells)
 
     def _size(self, rows: int, cells: int) -> int:

@@ -215,7 +215,7 @@ class Header:
 
 
 def is_gguf(path: Path) -> bool:
-    """Tell whether a file's content is GGUF; its name does not matter."""
+    """Return whether a file's content is GGUF; its name does not matter."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

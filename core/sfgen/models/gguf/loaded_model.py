@@ -96,7 +96,7 @@ class LoadedModel:
         return self._known(self.header.end_token, self._lib.llama_vocab_eos)
 
     def writes_begin_token(self) -> bool:
-        """Tell whether the begin token stands before each text."""
+        """Return whether the begin token stands before each text."""
         return bool(self._lib.llama_vocab_get_add_bos(self.vocabulary))
 
     def end_tokens(self, silent: Iterable[int]) -> list[int]:
@@ -107,7 +107,7 @@ class LoadedModel:
         return [token for token in sorted({*silent, *known}) if self.ends_text(token)]
 
     def ends_text(self, token: int) -> bool:
-        """Tell whether a token ends a text."""
+        """Return whether a token ends a text."""
         # It does if the file names it as an end token. llama.cpp also judges by the text of a token: it takes Gemma's
         # </s>, a tag of HTML, for an end token, and in byte-level BPE token 11 if the file names none. Both are text in
         # their files.
@@ -120,7 +120,7 @@ class LoadedModel:
         return self.text(token) != _TAG and token != self._lib.llama_vocab_eos(self.vocabulary)
 
     def is_text_in_file(self, token: int) -> bool:
-        """Tell whether the file marks a token as text."""
+        """Return whether the file marks a token as text."""
         # llama.cpp may count it as another kind.
         return bool(self._lib.llama_vocab_get_attr(self.vocabulary, token) & (_NORMAL | _USER_DEFINED))
 
