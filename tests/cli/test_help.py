@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,6 +167,25 @@ def test_the_whole_help_of_the_group_is_that_of_all_commands(sfgen: Sfgen) -> No
 def test_an_option_that_the_short_help_leaves_out_is_suggested(sfgen: Sfgen) -> None:
     assert "--max-rollbacks" not in page(sfgen, "gen")
     assert "Did you mean --max-rollbacks?" in sfgen("gen", "--max-rolbacks", "3").err
+
+
+def test_the_holes_that_the_help_shows_are_a_template(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sum.gbnf").write_text('root ::= [0-9]+ "+" [0-9]+')
+    params = GROUP.commands["gen"].params
+    meaning = next(param.help for param in params if "--template" in param.opts)
+    holes = re.findall(r"\[bold\](\{[{%].+?[%}]\})\[/\]", meaning)
+    assert len(holes) == 7
+    monkeypatch.setenv("COLUMNS", "1000")
+    shown = " ".join(page(sfgen, "gen", "--help-all").split())
+    assert all(hole in shown for hole in holes)
+    template = "".join(f"{hole}\n" for hole in holes)
+    done = sfgen(
+        "check", "--quiet", "--template", template, "--text", 'x\ngood\n{"name": "A", "age": 3}\n1+2\nwhy\nx\nab\n'
+    )
+    assert (done.code, done.err) == (0, "")
 
 
 # ---- colours --------------------------------------------------------------------------------------------------------

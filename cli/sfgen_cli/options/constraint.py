@@ -129,7 +129,7 @@ Template = Annotated[
         metavar="TEMPLATE",
         help="Text with holes: [bold]{{name: regex .+}}[/], [bold]{{mood: choices good, bad}}[/], "
         "[bold]{{who: schema name, age int}}[/], [bold]{{sum: grammar sum.gbnf}}[/], "
-        r"[bold]{{why: text until \"\\n\" max 40}}[/]; [bold]{{name}}[/] writes the same text again, and "
+        r'[bold]{{why: text until "\n" max 40}}[/]; [bold]{{name}}[/] writes the same text again, and '
         "[bold]{% for x in a, b %}{{x}}{% endfor %}[/] repeats. A file ([bold]-[/] is stdin), of which one trailing "
         "newline is removed, or the text itself, which has [bold]{{[/] in it. Without a prompt and a conversation what "
         "stands before the first hole is the prompt.",
