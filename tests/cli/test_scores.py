@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from tests.support.command.terminal import Terminal
 
 import sfgen as library
+from sfgen.scoring.loop import Scored
+from sfgen_cli.run.scores import write_table
 
 Sfgen = Callable[..., Any]
 GEN = ["gen", "--choices", "hot,cold,hotel", "--scores"]
@@ -73,6 +76,31 @@ def test_a_table_on_a_terminal() -> None:
         assert f"{100 * one.probability:.2f} %" in row
         assert abs(row.count("█") - 30 * one.probability) <= 1
     assert "all together: " in screen
+
+
+@pytest.mark.parametrize("columns", [24, 32, 36, 40, 45, 50, 60, 79, 100])
+def test_in_a_narrow_terminal_the_bar_gives_way_and_then_the_choices(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    texts = ["hot", "cold", "hottest of all"]
+    scored = library.score("tiny", PROMPT, texts)
+    screen = StringIO()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    write_table(Scored(tuple(scored), 1, 1))
+    lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+    assert columns < 37 or max(map(len, lines)) <= columns
+    rows = [line for line in lines if "%" in line and "together" not in line]
+    bars = [row.count("█") for row in rows]
+    shown = [row[1:].partition("  ")[0] for row in rows]
+    for row, one in zip(rows, scored, strict=True):
+        numbers = [f"{100 * one.probability:.2f}", "%", f"{one.logprob:.3f}", str(len(one.tokens))]
+        assert [part for part in row.split() if not set(part) <= set("█▏▎▍▌▋▊▉")][-4:] == numbers
+    assert sum(bars) == 0 or shown == [one.text for one in scored]
+    assert (bars[0] > 0) == (columns >= 60)
+    assert [name in lines[1] for name in ("choice", "share", "logprob", "tokens")] == [True] * 4
+    if columns <= 40:
+        assert any(text.startswith("hot") and text.endswith("…") for text in shown)
 
 
 def test_a_file_is_classified(sfgen: Sfgen, tmp_path: Path) -> None:

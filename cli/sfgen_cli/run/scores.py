@@ -40,7 +40,9 @@ def write_scores(request: Request) -> None:
         write_lines(scored)
 
 
-_BAR = 30  # cells
+_BAR, _SHORTEST_BAR = 30, 4  # cells
+_SHORTEST_CHOICE = 6
+_BETWEEN, _EDGES = 3, 2  # cells between two columns, and beside the table
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -56,35 +58,49 @@ def write_lines(scored: Scored) -> None:
 def write_table(scored: Scored) -> None:
     """Write a table of the choices with their shares as bars.
 
-    Below stands what the model gives to all of them.
+    In a narrow terminal the bars get shorter and vanish, then choices are cut; numbers never are. Below the table
+    stands what the model gives to all of them.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("choice")
-    table.add_column("share", justify="right")
-    table.add_column("", no_wrap=True)
-    table.add_column("log-probability", justify="right")
-    table.add_column("tokens", justify="right")
-    for score in scored.scores:
-        share = f"{100 * score.probability:.2f} %"
-        shown = Text(on_one_line(score.text))
-        table.add_row(shown, share, bar(score.probability), f"{score.logprob:.3f}", str(len(score.tokens)))
+    numbers = {
+        "share": [f"{100 * score.probability:.2f} %" for score in scored.scores],
+        "logprob": [f"{score.logprob:.3f}" for score in scored.scores],
+        "tokens": [str(len(score.tokens)) for score in scored.scores],
+    }
+    choices = [on_one_line(score.text) for score in scored.scores]
     console = Console(file=sys.stdout, highlight=False)
+    taken = sum(max(map(len, [name, *column])) + _BETWEEN for name, column in numbers.items()) + _EDGES
+    longest = max(map(cell_len, ["choice", *choices]))
+    shown = max(_SHORTEST_CHOICE, min(longest, console.width - taken))
+    cells = min(_BAR, console.width - taken - shown - _BETWEEN)
+    has_bar = cells >= _SHORTEST_BAR
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("choice", no_wrap=True, width=shown)
+    table.add_column("share", justify="right", no_wrap=True)
+    if has_bar:
+        table.add_column("", no_wrap=True, width=cells)
+    table.add_column("logprob", justify="right", no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    rows = zip(scored.scores, choices, *numbers.values(), strict=True)
+    for score, choice, share, logprob, tokens in rows:
+        table.add_row(Text(choice), share, *([bar(score.probability, cells)] if has_bar else []), logprob, tokens)
+    console.width = max(console.width, taken + shown)
     console.print(table)
     console.print(f"all together: {100 * scored.total_probability:.3g} % of what the model would write")
 
 
-def bar(share: float) -> str:
-    """Draw a bar of a length in proportion to a share.
+def bar(share: float, cells: int = _BAR) -> str:
+    """Draw a bar of a length in proportion to a share; the whole is as long as ``cells``.
 
-    >>> bar(0.1), bar(0.05), len(bar(1))
-    ('███', '█▌', 30)
+    >>> bar(0.1), bar(0.05), len(bar(1)), bar(0.5, 4)
+    ('███', '█▌', 30, '██')
     """
-    whole, part = divmod(round(share * _BAR * 8), 8)
+    whole, part = divmod(round(share * cells * 8), 8)
     return "█" * whole + _EIGHTHS[part].strip()
 
 
