@@ -6,6 +6,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from tests.support.command.terminal import in_a_terminal
 
 from sfgen import Result, RolledBack, Vocabulary
 from sfgen_cli.run import compare
@@ -89,8 +90,27 @@ def test_on_a_terminal_the_texts_stand_side_by_side(monkeypatch: pytest.MonkeyPa
     banned = make_side([b"We ", b"sing."], (0, 1), [(1, "talk.")])
     compare._write_table("Well: ", free, banned)
     lines = [line.rstrip() for line in screen.getvalue().splitlines() if line.strip()]
-    assert re.fullmatch(r" free text +without the words, 1 rollback", lines[0])
-    assert re.fullmatch(r" Well: We talk\\x1b\[2J\. +Well: We talk\.sing\.", lines[2])
+    assert re.fullmatch(r" free text +without the words, \[-1 rollback-\]", lines[0])
+    assert re.fullmatch(r" Well: We talk\\x1b\[2J\. +Well: We \[-talk\.-\]sing\.", lines[2])
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_that_strikes_nothing_out_gets_marks(term: str) -> None:
+    seen = in_a_terminal(*COMPARE, "--quiet", "Can we talk?", TERM=term)
+    assert "\x1b" not in seen.raw
+    assert re.search(r"without the words, \[-3 rollbacks-\]$", seen.screen[0])
+    # Each line's second half is of the text without the words.
+    half = seen.screen[0].index("without the words")
+    text = " ".join(" ".join(line[half:] for line in seen.screen[2:]).split())
+    assert re.findall(r"\[-(.*?)-\]", text) == ["listen.", "talk", "talk"]
+    assert "talk" not in re.sub(r"\[-.*?-\]", "", text)
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_with_styles_strikes_it_out(no_color: str) -> None:
+    seen = in_a_terminal(*COMPARE, "--quiet", "Can we talk?", NO_COLOR=no_color)
+    assert re.search(r"\x1b\[9(;31)?mtalk", seen.raw)
+    assert "[-" not in " ".join(seen.screen)
 
 
 def make_side(tokens: list[bytes], ids: tuple[int, ...], taken_back: list[tuple[int, str]]) -> compare._Side:

@@ -11,7 +11,7 @@ from sfgen.errors import UsageError
 from sfgen.printable import visible
 from sfgen_cli.run.generation import load
 from sfgen_cli.run.request import Request
-from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _FREE = "free text"
 _LISTED = 20  # rollbacks, below the texts
 _MARKED = 3  # rollbacks at one place of the text
+_MARKS = ("[-", "-]")  # as wdiff has them, where the terminal strikes nothing out
 
 
 @dataclass(frozen=True)
@@ -107,24 +108,29 @@ def _write_table(before: str, free: _Side, banned: _Side) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(file=sys.stdout, highlight=False)
+    marks = ("", "") if console.color_system is not None else _MARKS  # without it no style is shown at all
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     table.add_column(_FREE, ratio=1)
-    table.add_column(_banned_title(banned), ratio=1)
-    table.add_row(Text(visible(before + free.result.text)), Text(visible(before)) + _with_rollbacks(banned))
-    Console(file=sys.stdout, highlight=False).print(table)
+    table.add_column(Text(_banned_title(banned, marks)), ratio=1)
+    table.add_row(Text(visible(before + free.result.text)), Text(visible(before)) + _with_rollbacks(banned, marks))
+    console.print(table)
 
 
-def _with_rollbacks(side: _Side) -> Text:
-    """The text; what was taken back stands where it was, struck out."""
+def _with_rollbacks(side: _Side, marks: tuple[str, str] = ("", "")) -> Text:
+    """The text; what was taken back stands where it was, struck out, and between the marks."""
     from rich.text import Text
 
+    begin, end = marks
     shown = Text()
     written = 0
     for place, events in sorted(_by_place(side).items()):
         shown.append(visible(side.result.text[written:place]))
         written = place
         for event in events[:_MARKED]:
-            shown.append(visible(event.text), style="red strike")
+            taken_back = visible(event.text)
+            within = taken_back.strip(" ") or taken_back  # a row may end at a space, not in a mark
+            shown.append(taken_back.replace(within, f"{begin}{within}{end}", 1), style="red strike")
         if len(events) > _MARKED:
             shown.append(f"(+{len(events) - _MARKED})", style="red")
     shown.append(visible(side.result.text[written:]))
@@ -142,9 +148,9 @@ def _by_place(side: _Side) -> dict[int, list[RolledBack]]:
     return places
 
 
-def _banned_title(side: _Side) -> str:
-    count = len(side.result.rollbacks)
-    return f"without the words, {count} rollback{'' if count == 1 else 's'}"
+def _banned_title(side: _Side, marks: tuple[str, str] = ("", "")) -> str:
+    begin, end = marks
+    return f"without the words, {begin}{counted(len(side.result.rollbacks), 'rollback')}{end}"
 
 
 def _reason(event: RolledBack) -> str:
