@@ -6,13 +6,14 @@ import itertools
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 from tests.support.command.processes import run_forked
-from tests.support.command.terminal import Seen, Terminal, in_a_terminal, plain
+from tests.support.command.terminal import SFGEN, Seen, Terminal, in_a_terminal, plain
 
 from sfgen.ban import BannedWords, scan
 
@@ -264,6 +265,48 @@ def test_step_is_refused_without_a_terminal(sfgen: Sfgen) -> None:
     completed = sfgen("gen", "-m", "uniform", "-r", "[0-9]{4}", "--step", "It is ")
     assert completed.code == 2
     assert completed.err.startswith("sfgen: --step needs a terminal")
+
+
+def test_step_is_refused_in_the_background() -> None:
+    """A program is stopped there if it changes the terminal's modes. Under a shell ``timeout`` puts it there."""
+    shell = ["sh", "-c", 'timeout 60 "$@"; exit $?', "sh", *SFGEN]
+    with Terminal("gen", "-r", "[0-9]{3}", "--step", "x", command=shell) as terminal:
+        seen = terminal.finish(30)
+    assert seen.code == 2
+    assert "sfgen: --step waits for keys, which a process in the background" in " ".join(seen.screen)
+    assert leaves_a_clean_terminal(seen)
+
+
+_PUT_INTO_THE_BACKGROUND = """
+import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(2, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+    os.execv(sys.argv[1], sys.argv[1:])
+signal.sigwait([signal.SIGUSR1])
+os.tcsetpgrp(2, os.getpgrp())
+os.kill(child, signal.SIGTERM)
+_, status = os.waitpid(child, os.WUNTRACED)
+print("stopped" if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status), "in the background")
+if os.WIFSTOPPED(status):
+    os.kill(child, signal.SIGKILL)
+"""
+
+
+def test_sigterm_ends_a_run_that_was_put_into_the_background() -> None:
+    with Terminal(
+        *("gen", "-m", "uniform", "-r", "[0-9]{3}", "--step", "x"),
+        command=[sys.executable, "-c", _PUT_INTO_THE_BACKGROUND, *SFGEN],
+    ) as terminal:
+        terminal.until(partial(any_row_has, "any key: step"))
+        os.kill(terminal.process.pid, signal.SIGUSR1)
+        terminal.until(partial(any_row_has, "in the background"))
+        assert any_row_has("143 in the background", terminal.screen)
 
 
 @pytest.mark.parametrize("other", ["--quiet", "--no-live"])

@@ -40,10 +40,16 @@ def check_stepping() -> None:
     """Refuse to wait for keys that cannot come."""
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)
+        in_background = found is not None and _is_in_background(found)
     if found is None or not stderr_is_a_terminal() or not can_be_drawn_on():
         raise UsageError(
             "--step needs a terminal: it shows a step there and waits for a key",
             hint="Use --slow MS to see the steps one after the other, or --trace FILE and sfgen replay FILE --step.",
+        )
+    if in_background:
+        raise UsageError(
+            "--step waits for keys, which a process in the background of its terminal does not get",
+            hint="Start it without & at its end, and by timeout --foreground; or use --slow MS.",
         )
 
 
@@ -75,7 +81,7 @@ def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
     process.at_work()
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)
-        if found is None or not (keys or _is_in_front(found)):
+        if found is None or _is_in_background(found):
             yield None
             return
         import termios
@@ -91,6 +97,8 @@ def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
             termios.tcsetattr(found, termios.TCSADRAIN, wanted)
 
         def leave() -> None:
+            if _is_in_background(found):  # another program has the terminal, with modes of its own
+                return
             termios.tcsetattr(found, termios.TCSADRAIN, before)
 
         stack.callback(leave)
@@ -114,11 +122,11 @@ def _terminal(stack: contextlib.ExitStack) -> int | None:
     return None
 
 
-def _is_in_front(terminal: int) -> bool:
-    """Whether the program may change the terminal's modes; in the background it would be stopped for that."""
+def _is_in_background(terminal: int) -> bool:
+    """Whether the program would be stopped if it changed the terminal's modes, or read its keys."""
     try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
+        return os.tcgetpgrp(terminal) != os.getpgrp()
+    except OSError:  # it is not the terminal that the program was started from: nobody stops it there
         return False
 
 

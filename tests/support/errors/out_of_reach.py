@@ -10,6 +10,7 @@ _CAUGHT = "it is caught: the ban then works token by token"
 _CHAT = "a model has to have a chat template of its own: see tests/cli/test_chat.py"
 _LARGE = "thousands of arguments, or words, lead to this"
 _MEMORY = "memory has to run out: see tests/jobs/test_instructions.py"
+_IN_BACKGROUND = "a terminal has to have another program in front: see tests/cli/test_live.py"
 _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 
 # (end of the file's path, a piece of what is said, why)
@@ -21,6 +22,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("decoding/plain_forms.py", "path", _LIBRARY),
     ("sfgen/errors.py", "what", _MEMORY),
     ("shell/ending.py", "that", _MEMORY),
+    ("shell/keyboard.py", "in the background of its terminal", _IN_BACKGROUND),
     ("ban/words.py", "names no word", _LIBRARY),
     ("run/request.py", "writes no text before a call", _CHAT),
     ("run/request.py", "does not show how a thought ends", _CHAT),
