@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command.terminal import in_a_terminal
 
 from sfgen import kernels
 from sfgen.delays import Delay, delayed
@@ -99,6 +100,29 @@ def test_kernels_are_said_to_be_prepared_no_longer_than_they_are(monkeypatch: py
 
 def test_names_are_shown_and_not_obeyed(stderr_of: Callable[..., Any]) -> None:
     assert r"the tokenizer of [bold]\x07a" in stderr_of("--model", "[bold]\x07a", "--no-live")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gen -m uniform --max-tokens 3 hi",
+        "ban --words talk --max-tokens 3 hi",
+        "gen --choices a,b --scores x",
+        "index --regex a+",
+    ],
+)
+def test_a_terminal_that_cannot_erase_is_shown_no_blank_line(command: str) -> None:
+    seen = in_a_terminal(*command.split(), stdout_piped=True, TERM="dumb")
+    assert (seen.code, seen.raw) == (0, "")
+    assert seen.piped
+
+
+def test_nor_is_it_beside_many_prompts(tmp_path: Path) -> None:
+    (tmp_path / "prompts").write_text("hi\n")
+    files = ["--input", str(tmp_path / "prompts"), "--lines", "--output", str(tmp_path / "records")]
+    seen = in_a_terminal("gen", "-m", "uniform", "--max-tokens", "3", *files, TERM="dumb")
+    assert seen.code == 0
+    assert seen.raw == f"sfgen: 1 written to {tmp_path / 'records'}, 0 failed\r\n"
 
 
 def test_quiet_shows_nothing(stderr_of: Callable[..., Any]) -> None:

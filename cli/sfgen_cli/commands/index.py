@@ -21,7 +21,8 @@ from sfgen_cli.options.requested_constraint import RequestedConstraint, looks_li
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
 from sfgen_cli.shell.command_classes import flattened
-from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json, write_name
+from sfgen_cli.shell.keyboard import can_be_drawn_on
+from sfgen_cli.shell.output import note, write, write_json, write_name
 from sfgen_cli.shell.progress import PREPARING, progress
 from sfgen_cli.shell.usage import quoted
 
@@ -321,7 +322,7 @@ def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
     from sfgen.index.export import statistics
 
     process.at_work()
-    if quiet or not stderr_is_a_terminal():
+    if quiet or not can_be_drawn_on():
         return statistics(index)
     from rich.progress import Progress
 

@@ -22,7 +22,8 @@ from sfgen_cli.options.prompts import argument_text
 from sfgen_cli.run.generation import check_beforehand, load_weights, tell_of_tools, trace_file, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
-from sfgen_cli.shell.output import counted, note, stderr_is_a_terminal, write
+from sfgen_cli.shell.keyboard import can_be_drawn_on
+from sfgen_cli.shell.output import counted, note, write
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _opened_output(path: Path | None, *, keep: bool, replace: bool) -> Iterator[
 
 def _has_room_for_a_bar(path: Path | None) -> bool:
     """Whether a terminal is there for people alone: a reader of the pipe may write to the same one, as jq does."""
-    if not stderr_is_a_terminal():
+    if not can_be_drawn_on():
         return False
     if path is not None or sys.stdout is None:
         return True

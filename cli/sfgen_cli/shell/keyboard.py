@@ -41,7 +41,7 @@ def check_stepping() -> None:
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)
         in_background = found is not None and _is_in_background(found)
-    if found is None or not stderr_is_a_terminal() or not can_be_drawn_on():
+    if found is None or not can_be_drawn_on():
         raise UsageError(
             "--step needs a terminal: it shows a step there and waits for a key",
             hint="Use --slow MS to see the steps one after the other, or --trace FILE and sfgen replay FILE --step.",
@@ -54,11 +54,11 @@ def check_stepping() -> None:
 
 
 def can_be_drawn_on() -> bool:
-    """Return whether the terminal can move its cursor.
+    """Return whether stderr is a terminal that can move its cursor.
 
     A picture that changes needs that.
     """
-    return os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    return stderr_is_a_terminal() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def is_watched(*, asked_for: bool) -> bool:
@@ -66,9 +66,7 @@ def is_watched(*, asked_for: bool) -> bool:
 
     That is on a terminal that can do it; without a request for it, only where stdout goes there, too.
     """
-    if not stderr_is_a_terminal() or not can_be_drawn_on():
-        return False
-    return asked_for or stdout_is_a_terminal()
+    return can_be_drawn_on() and (asked_for or stdout_is_a_terminal())
 
 
 @contextlib.contextmanager

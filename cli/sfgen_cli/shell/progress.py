@@ -9,7 +9,7 @@ from sfgen.delays import Delay, told_of_delays
 from sfgen.printable import on_one_line, size_in_words
 from sfgen_cli.shell import process
 from sfgen_cli.shell.keyboard import can_be_drawn_on
-from sfgen_cli.shell.output import note, stderr_is_a_terminal
+from sfgen_cli.shell.output import note
 
 Say = Callable[[str], None]
 
@@ -23,13 +23,13 @@ def progress(*, quiet: bool) -> Iterator[Say]:
 
     On a terminal it is a line that is erased at the end. The function that the ``with`` statement gives sets what it
     says. While kernels are compiled, which happens once on a machine, or something large is imported or downloaded, it
-    says that. A download is also told in a line of its own that stays, before it begins, and where stderr is no
-    terminal too.
+    says that. A download is also told in a line of its own that stays, before it begins, and where nothing can be
+    erased too.
     """
     if quiet:
         yield lambda what: None
         return
-    if not stderr_is_a_terminal():
+    if not can_be_drawn_on():
         with told_of_delays(_announce):
             yield lambda what: None
         return
@@ -42,8 +42,7 @@ def progress(*, quiet: bool) -> Iterator[Say]:
     spinner, dots = ("dots", "…") if console.encoding.startswith("utf") else ("line", "...")
     columns = (SpinnerColumn(spinner), TextColumn(f"{{task.description}}{dots} {{task.elapsed:.0f}} s", markup=False))
     # Where Ctrl-C ends the process while this is shown, nobody else erases it.
-    erase = b"\r\x1b[2K\x1b[?25h" if can_be_drawn_on() else b"\n"
-    with process.farewell(erase), Progress(*columns, console=console, transient=True) as shown:
+    with process.farewell(b"\r\x1b[2K\x1b[?25h"), Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("starting", total=None)
         step = "starting"
 
