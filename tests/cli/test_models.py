@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command.terminal import in_a_terminal
 from tests.support.models.model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
 from tests.support.models.random_models import save
 
@@ -65,6 +67,25 @@ def test_everything_that_lies_around(sfgen: Sfgen, machine: Path) -> None:
     assert "2.5 MB" in next(line for line in lines if line.endswith("org/model"))
     assert "hub cache: its config.json cannot be read" in next(line for line in lines if line.endswith("org/broken"))
     assert "llama3.2:1b, Ollama" in next(line for line in lines if line.endswith(str(blob)))
+
+
+def test_a_problem_of_a_model_of_which_nothing_else_is_known_stands_alone(sfgen: Sfgen) -> None:
+    Path("bad.gguf").write_bytes(b"nothing")
+    row = sfgen("models").out.splitlines()[-1]
+    assert re.fullmatch(r"GGUF +it is not a GGUF file +\./bad\.gguf", row)
+
+
+@pytest.mark.parametrize("columns", [30, 40, 62])
+def test_in_a_narrow_terminal_a_name_has_a_line_of_its_own(sfgen: Sfgen, columns: int) -> None:
+    Path("bad.gguf").write_bytes(b"nothing")
+    seen = in_a_terminal("models", size=(columns, 30))
+    assert max(map(len, seen.raw.splitlines())) <= columns
+    names = [line for line in seen.screen if not line.startswith(" ")]
+    assert names == ["tiny", "uniform", "zip:FILE", "./bad.gguf"]
+    text = " ".join(" ".join(seen.screen).split())
+    assert text.startswith("tiny built in, 7.7 MB, comes with sfgen uniform built in, no preference")
+    assert text.endswith("./bad.gguf GGUF, it is not a GGUF file")
+    assert in_a_terminal("models", size=(63, 30)).raw.replace("\r\n", "\n") == sfgen("models").out
 
 
 def test_a_folder(sfgen: Sfgen, machine: Path) -> None:

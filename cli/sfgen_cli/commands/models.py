@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +12,7 @@ import typer
 
 from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line, size_in_words
-from sfgen_cli.shell.output import write, write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 
 if TYPE_CHECKING:
     from sfgen.models.inventory import FoundModel
@@ -50,7 +52,10 @@ def models(
         for model in found:
             write_json(_record(model))
         return
-    write(_table([_HEADER, *map(_row, found)]))
+    rows = [_row(model) for model in found]
+    table, columns = _table([_HEADER, *rows]), shutil.get_terminal_size().columns
+    is_too_wide = stdout_is_a_terminal() and max(map(len, table.splitlines())) > columns
+    write(_list(rows, columns) if is_too_wide else table)
 
 
 def _record(model: FoundModel) -> dict[str, Any]:
@@ -60,16 +65,25 @@ def _record(model: FoundModel) -> dict[str, Any]:
 
 def _row(model: FoundModel) -> tuple[str, ...]:
     source = "" if model.source in ("sfgen", "file") else model.source
-    what = ", ".join(part for part in (model.about, source) if part)
-    if model.problem:
-        what += f": {model.problem}"
-    return model.kind, "" if model.size is None else size_in_words(model.size), what, shlex.quote(model.name)
+    known = ", ".join(part for part in (model.about, source) if part)
+    what = ": ".join(part for part in (known, model.problem) if part)
+    cells = model.kind, "" if model.size is None else size_in_words(model.size), what, shlex.quote(model.name)
+    return tuple(map(on_one_line, cells))
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
     """Columns side by side, the second to the right; the last as long as it is, to be copied."""
-    rows = [tuple(on_one_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "".join(
         f"{kind:<{widths[0]}}  {size:>{widths[1]}}  {what:<{widths[2]}}  {name}\n" for kind, size, what, name in rows
+    )
+
+
+def _list(rows: list[tuple[str, ...]], columns: int) -> str:
+    """Each name on a line of its own, and below it what the other columns would say."""
+    told = [(name, ", ".join(cell for cell in cells if cell)) for *cells, name in rows]
+    indent = " " * 4
+    return "".join(
+        f"{name}\n{textwrap.fill(what, max(columns, 20), initial_indent=indent, subsequent_indent=indent)}\n"
+        for name, what in told
     )
