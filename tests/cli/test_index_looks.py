@@ -206,6 +206,10 @@ def test_boxes(sfgen: Sfgen) -> None:
             "at most 40 states and 80 edges are drawn in boxes, not 51 states and 50 edges: --max-states N draws",
         ),
         (
+            ["--regex", "a{500}"],  # of which no more than 100 states are laid out, and no other edges counted
+            "at most 40 states and 80 edges are drawn in boxes, not 501 states: --max-states N draws",
+        ),
+        (
             ["--grammar", "root ::= " + "\n".join(f"r{n}\nr{n} ::= " for n in range(50)) + '"a"'],
             "at most 40 states and 80 edges are drawn in boxes, not 51 states and 50 edges: --max-states N draws",
         ),
@@ -220,8 +224,9 @@ def test_what_is_too_large_for_boxes_is_a_table(sfgen: Sfgen, arguments: list[st
     assert done.err.endswith("this is the table\n")
     assert sfgen("index", *arguments, "--format", "boxes", "--quiet").err == ""
     cut = sfgen("index", *arguments, "--format", "boxes", "--max-states", "3")
-    assert "48 of 51 states are left out" in cut.out
-    assert cut.err == "sfgen: 48 of 51 states are left out; --max-states draws more\n"
+    states = int(re.findall(r"not (\d+) states", says)[0])
+    assert f"{states - 3} of {states} states are left out" in cut.out
+    assert cut.err == f"sfgen: {states - 3} of {states} states are left out; --max-states draws more\n"
 
 
 def without_times(table: str) -> str:
@@ -275,6 +280,7 @@ def test_a_small_picture_needs_no_graphviz(sfgen: Sfgen, monkeypatch: pytest.Mon
     assert (refused.code, refused.out) == (1, "")
     assert "SVG of more than 40 states or 80 edges (here 51 states and 50 edges) is drawn by Graphviz" in refused.err
     assert "--max-states N" in refused.err
+    assert "(here 501 states) is drawn" in sfgen("index", "--regex", "a{500}", "--format", "svg").err
     assert sfgen("index", "--regex", "a{50}", "--format", "svg", "--max-states", "40").out.startswith("<svg")
 
 

@@ -281,9 +281,8 @@ def _write_boxes(graph: Graph) -> str:
     from sfgen.automata.pictures import MOST_EDGES, MOST_STATES, is_small
 
     if not is_small(graph):
-        size = f"{counted(len(graph.states) + graph.states_left_out, 'state')} and {counted(len(graph.edges), 'edge')}"
         most = f"at most {MOST_STATES} states and {MOST_EDGES} edges are drawn in boxes"
-        return f"{most}, not {size}: --max-states N draws the first ones"
+        return f"{most}, not {graph.size}: --max-states N draws the first ones"
     drawn, width = _drawn(graph), _width()
     if width is not None and drawn.width > width:
         return f"the drawing takes {drawn.width} columns, and there are {width}: --format svg draws it in any width"

@@ -70,6 +70,19 @@ class Graph:
         return list(zip(self.states, self.labels or [""] * len(self.states), strict=True))
 
     @property
+    def size(self) -> str:
+        """The number of all states, and of all edges where none is left out: the others are not counted.
+
+        >>> from sfgen.automata import Dfa
+        >>> automaton = Dfa.from_regex("a{1,2000}")
+        >>> character_graph(automaton, max_states=3000).size, character_graph(automaton, max_states=10).size
+        ('2,001 states and 2,000 edges', '2,001 states')
+        """
+        states, edges = len(self.states) + self.states_left_out, len(self.edges)
+        counted = f"{states:,} state{'' if states == 1 else 's'}"
+        return counted if self.states_left_out else f"{counted} and {edges:,} edge{'' if edges == 1 else 's'}"
+
+    @property
     def note(self) -> str:
         """A note of the states that are left out; empty if there are none.
 

@@ -459,8 +459,7 @@ def picture(graph: Graph) -> str:
     if shutil.which("dot") is not None:
         return svg(to_dot(graph))
     if not is_small(graph):
-        size = f"{len(graph.states):,} states and {len(graph.edges):,} edges"
-        raise GraphvizMissing(f"SVG of more than {MOST_STATES} states or {MOST_EDGES} edges (here {size})")
+        raise GraphvizMissing(f"SVG of more than {MOST_STATES} states or {MOST_EDGES} edges (here {graph.size})")
     return to_svg(graph)
 
 
