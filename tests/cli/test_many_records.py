@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.support.command.many_prompts import joined
 
+from sfgen.jobs import record_format
 from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
@@ -160,3 +161,14 @@ def test_a_prompt_template_is_filled_with_the_keys_of_each_record(sfgen: Sfgen, 
         "Oslo: {a}", 'no "city" in the object, which has "prompt"',
     ]  # fmt: skip
     assert done.code == 1
+
+
+def test_a_wrong_field_is_answered_by_the_names_of_all_each_of_them_whole(sfgen: Sfgen) -> None:
+    done = sfgen(*GEN, "--input", "-", "--fields", "text,foo", stdin='{"prompt": "x"}')
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 4
+    message, *names, hint = done.err.splitlines()
+    assert message == "sfgen: --fields has 'foo', which no record has"
+    listed = " ".join(" ".join(names).split()).removeprefix("There are ").removesuffix(".").split(", ")
+    assert listed == list(record_format.KNOWN)
+    assert hint == "Keys inside of them are named after a dot: value.age."

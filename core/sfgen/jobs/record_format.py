@@ -6,6 +6,7 @@ import csv
 import difflib
 import io
 import json
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sfgen.jobs.job import Job
 
 
+_WIDTH = 270  # of lines that list names
 _ABOUT = ("id", "line", "sample")
 _MADE = ("text", "prompt", "value", "groups", "calls", "thought", "scores", "total_probability", "logprobs")
 _COMPARED = ("seed", "run")
@@ -133,9 +135,11 @@ def _check(name: str) -> None:
         raise UsageError(ParameterText(f"fields has {name!r:.60}, and {first} has no keys", "fields"))
     close = difflib.get_close_matches(first, KNOWN, 1)
     meant = f"Did you mean {close[0]}? " if close else ""
+    names = textwrap.wrap(f"There are {', '.join(KNOWN)}.", _WIDTH, break_on_hyphens=False)
     raise UsageError(
         ParameterText(f"fields has {name!r:.60}, which no record has", "fields"),
-        hint=f"{meant}There are {', '.join(KNOWN)}; keys inside of them are named after a dot: value.age.",
+        details=tuple(f"  {line}" for line in names),
+        hint=f"{meant}Keys inside of them are named after a dot: value.age.",
     )
 
 
