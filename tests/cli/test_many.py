@@ -295,6 +295,13 @@ def test_what_needs_input(sfgen: Sfgen, option: list[str]) -> None:
         assert f"{option[0]} needs --input" in done.err
 
 
+def test_one_text_goes_to_a_file_by_the_shell(sfgen: Sfgen) -> None:
+    done = sfgen("gen", "--output", "my file", "hi")
+    hint = "To write one text to a file, put > 'my file' in place of --output 'my file'. For example: sfgen gen --input"
+    assert done.err.splitlines()[1].startswith(hint)
+    assert "place of" not in sfgen("gen", "--output", "-", "hi").err
+
+
 def test_names_that_are_taken(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
     file = prompts(*GOOD)
     done = sfgen("gen", *UNIFORM, "--input", file, "--output", file, "--force")

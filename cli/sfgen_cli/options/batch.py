@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -162,7 +163,11 @@ class ManyOptions:
         }
         for name, is_given in given.items():
             if is_given:
-                raise UsageError(f"{name} needs --input: it is for many prompts", hint=_EXAMPLE)
+                hint = _EXAMPLE
+                if name == "--output" and not self.writes_to_stdout:
+                    file = shlex.quote(str(self.output))
+                    hint = f"To write one text to a file, put > {file} in place of {name} {file}. {_EXAMPLE}"
+                raise UsageError(f"{name} needs --input: it is for many prompts", hint=hint)
 
     def _check_beside_input(self, prompt: str | None, options: GenerationOptions, instead: str) -> None:
         if prompt is not None or options.prompt_file is not None:
