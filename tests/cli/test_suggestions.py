@@ -207,8 +207,10 @@ def test_a_bad_variable_is_named(
     # What is given on the command line wins, and its own mistakes are not blamed on the variable.
     given = {"SFGEN_SEED": ["--seed", "5"], "SFGEN_MODEL": ["-m", "uniform"]}[variable]
     assert sfgen("gen", "-m", "uniform", "-r", "a", *given).out == "a\n"
-    wrong = {"SFGEN_SEED": ["--seed", "-7"], "SFGEN_MODEL": ["-m", "/not/here"]}[variable]
-    assert variable not in sfgen("gen", "-r", "a", *wrong).err
+    for wrong in {"SFGEN_SEED": [["--seed", "-7"], ["--seed", "abc"]], "SFGEN_MODEL": [["-m", "/not/here"]]}[variable]:
+        err = sfgen("gen", "-r", "a", *wrong).err
+        assert variable not in err
+        assert wrong[1] in err
 
 
 def test_a_bad_model_of_the_environment_in_index(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
 from sfgen.parameter_text import ParameterText
-from sfgen_cli.shell.typer_internals import NoSuchOption, UsageError
+from sfgen_cli.shell.typer_internals import NoSuchOption, ParameterSource, UsageError
 
 _LONGEST_QUOTED = 60
 _PREFIX = "ban-"  # of the options of a ban in gen
@@ -37,6 +37,9 @@ def what_was_wrong(error: UsageError) -> str:
     """Name the mistake in one line."""
     # format_message() names the option at fault; for an unknown one it lists guesses, which the hint does.
     message = error.message if isinstance(error, NoSuchOption) else error.format_message()
+    param: Any = getattr(error, "param", None)
+    if error.ctx and param and error.ctx.get_parameter_source(param.name) is not ParameterSource.ENVIRONMENT:
+        message = message.replace(f" (env var: '{param.envvar}')", "")
     for typer_says, plain in _WORDS.items():
         message = message.replace(f"is not {typer_says}.", f"is not {plain}.")
     return re.sub(r"is not in the range x>=(\d+)\.$", r"is less than \1.", message)
