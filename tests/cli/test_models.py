@@ -91,7 +91,7 @@ def test_in_a_narrow_terminal_a_name_has_a_line_of_its_own(sfgen: Sfgen, columns
 def test_a_folder(sfgen: Sfgen, machine: Path) -> None:
     model_directory(machine / "else" / "m")
     assert sfgen("models", "../else", "--json").records[3]["model"] == "../else/m"
-    assert sfgen("models", "nowhere").code == 2
+    assert sfgen("models", "nowhere").code == 1
 
 
 def test_what_a_name_says_drives_no_terminal(sfgen: Sfgen) -> None:

@@ -134,7 +134,7 @@ def test_nothing_outside_of_the_directory_is_read(tmp_path: Path) -> None:
     os.symlink(outside, inside / "folder")
     os.symlink(inside / "a.json", inside / "good.json")
     for reference in ("link.json", "folder/secret.json", "../out/secret.json", "%2e%2e/out/secret.json"):
-        with pytest.raises(SchemaError, match="another document: ") as caught:
+        with pytest.raises(SchemaError, match="no file in") as caught:
             read_schema({"$ref": reference}, inside)
         assert caught.value.hint
     with pytest.raises(SchemaError, match="no file in"):

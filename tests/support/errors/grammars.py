@@ -194,7 +194,7 @@ LARK = [
     _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
     _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
     _file("%declare _IN\nstart: _IN\n", "_IN is declared but not defined, and no indenter adds it"),
-    _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, is not supported: a backreference"),
+    _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, is not supported: not regular"),
     _file('start: start "x"\n', "there is no text at all: a rule never ends at line 1, column 1"),
     _file("start: A B\nA: /a+/\nB: /a/\n", "the terminals that the lexer prefers leave no text"),
     _file(_doubled(18), "the shortest text has 262,144 bytes; texts of more than 65,536 are not written out"),

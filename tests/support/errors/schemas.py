@@ -153,7 +153,7 @@ SCHEMAS = [
     Case("gen --schema-dir . x", 2, "--schema-dir needs a schema: it has the files that one refers to"),
     Case(f"{_CHECK} true --schema-dir nowhere", 2, "directory of schemas nowhere: there is no such directory"),
     Case(f"{_CHECK} true --schema-dir f", 2, "directory of schemas f: it is not a directory", files(f="")),
-    Case([*_DIR, '{"$ref": "b.json"}'], 2, "no file in . has this path or $id", files(a__json="{}")),
+    Case([*_DIR, '{"$ref": "b.json"}'], 2, 'no file in . has the path or $id "b.json"', files(a__json="{}")),
     Case(
         [*_DIR, '{"$ref": "a.json"}'],
         2,

@@ -337,7 +337,7 @@ class Bundle:
                 ),
             )
         return self._document.error(
-            f"no file in {directory} has the path or $id of another document: {shown}",
+            f"no file in {directory} has the path or $id {shown}",
             pointer,
             hint=self._documents.near(reference) or "No document is fetched: put the file there.",
         )
