@@ -31,14 +31,19 @@ class Engine(NamedTuple):
     params=[pytest.param("llama.cpp", marks=needs_file()), pytest.param("transformers", marks=needs_directory())],
 )
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """An engine, and its tolerances: what it differs from itself by with a short text, and a margin."""
+    """An engine, and its tolerances: the differences of short texts from themselves, and a margin.
+
+    Those of single texts lie between 0.15 and 0.5, by what the documents say there, so the median counts.
+    """
     model = gguf_model() if request.param == "llama.cpp" else transformers_model()
-    tokens = long_tokens()[:192]
-    at_once = _read(model, tokens)[-1]
-    in_pieces = distance(_read(model, tokens, [64, 128])[-1], at_once)
-    one_by_one = distance(_read(model, tokens, [*range(160, 192)])[-1], at_once)
-    assert one_by_one < 0.4
-    return Engine(model, 1e-3 + 2 * in_pieces, 1e-3 + 3 * one_by_one)
+    in_pieces, one_by_one = [], []
+    for start in range(0, 5000, 1000):
+        tokens = long_tokens()[start : start + 192]
+        at_once = _read(model, tokens)[-1]
+        in_pieces.append(distance(_read(model, tokens, [64, 128])[-1], at_once))
+        one_by_one.append(distance(_read(model, tokens, [*range(160, 192)])[-1], at_once))
+    assert np.median(one_by_one) < 0.45
+    return Engine(model, 1e-3 + 2 * max(in_pieces), 1e-3 + 2 * float(np.median(one_by_one)))
 
 
 def test_what_is_missing_is_seen(engine: Engine) -> None:
