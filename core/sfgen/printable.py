@@ -135,6 +135,16 @@ def line_numbers(text: str) -> Callable[[int], int]:
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
+def counted(number: int, what: str) -> str:
+    """Write a number with the name of what is counted, in the plural unless it is 1.
+
+    >>> counted(1, "token"), counted(2_000, "forward pass")
+    ('1 token', '2,000 forward passes')
+    """
+    plural = "es" if what.endswith("s") else "s"
+    return f"{number:,} {what}{'' if number == 1 else plural}"
+
+
 def size_of(text: str) -> int:
     """Read a number of bytes as a person writes it.
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sfgen.errors import UsageError
+from sfgen.printable import counted
 from sfgen_cli.options import serve as options
 from sfgen_cli.options.generation import Device, Dtype, Offline, Quiet, Threads, TrustRemoteCode
-from sfgen_cli.shell.output import counted, note
+from sfgen_cli.shell.output import note
 
 
 def serve(

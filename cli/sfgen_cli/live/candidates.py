@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import groupby
 
 from sfgen.decoding import Candidate
+from sfgen.printable import counted
 from sfgen_cli.live.moment import Asked, Moment, Token
 from sfgen_cli.live.rows import STRUCK, Row, columns, fitted, fitted_row, flowed, quoted
-from sfgen_cli.shell.output import counted
 
 _FORBIDDEN = "red"
 _FORCED = "italic green"

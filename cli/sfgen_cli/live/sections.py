@@ -6,6 +6,7 @@ from sfgen import RolledBack, TokenChosen
 from sfgen.automata.label import CUT
 from sfgen.decoding import BlockMoved, PrefixScored
 from sfgen.decoding.events import FinishReason
+from sfgen.printable import counted
 from sfgen_cli.live.candidates import percent
 from sfgen_cli.live.moment import Moment, Undone
 from sfgen_cli.live.rows import (
@@ -22,7 +23,6 @@ from sfgen_cli.live.rows import (
     visible,
     wrapped,
 )
-from sfgen_cli.shell.output import counted
 
 # Each can be told from the others without colour too.
 FORCED = "italic green"

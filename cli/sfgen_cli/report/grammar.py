@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import Grammar
 from sfgen.grammar.language.language import BETWEEN_RULES, Failure, where
-from sfgen.printable import line_with_caret, on_one_line
+from sfgen.printable import counted, line_with_caret, on_one_line
 from sfgen_cli.report.matching import Complaint, complaint_at
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
-from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sfgen.printable import on_one_line
+from sfgen.printable import counted, on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
-from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 from sfgen_cli.shell.usage import in_options
 

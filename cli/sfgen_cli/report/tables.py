@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from sfgen.printable import json_text, on_one_line, visible
-from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json, write_shown
+from sfgen.printable import counted, json_text, on_one_line, visible
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_shown
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -16,14 +16,14 @@ import typer
 
 from sfgen.errors import SfgenError
 from sfgen.kernels import told_of_compiling
-from sfgen.printable import shown_name
+from sfgen.printable import counted, shown_name
 from sfgen_cli.options.batch import STDIN_OR_STDOUT, ManyOptions
 from sfgen_cli.options.prompts import argument_text
 from sfgen_cli.run.generation import check_beforehand, load_weights, tell_of_tools, trace_file, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.keyboard import can_be_drawn_on
-from sfgen_cli.shell.output import counted, note, write
+from sfgen_cli.shell.output import note, write
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
-from sfgen.printable import visible
+from sfgen.printable import counted, visible
 from sfgen_cli.run.generation import load
 from sfgen_cli.run.request import Request
-from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:

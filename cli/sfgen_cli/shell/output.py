@@ -122,13 +122,3 @@ def _line(text: str) -> str:
 def _discard(descriptor: int) -> None:
     """Send what is still to come nowhere: Python writes what is left over when it ends, and would complain again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number with the name of what is counted, in the plural unless it is 1.
-
-    >>> counted(1, "token"), counted(2_000, "forward pass")
-    ('1 token', '2,000 forward passes')
-    """
-    plural = "es" if what.endswith("s") else "s"
-    return f"{number:,} {what}{'' if number == 1 else plural}"

@@ -15,6 +15,7 @@ from sfgen import arguments
 from sfgen.automata.edges import Automaton, WholeCharacters
 from sfgen.automata.label import CUT, label, visible
 from sfgen.errors import UsageError
+from sfgen.printable import counted
 
 STATES_DRAWN = 100
 """The default number of states that are drawn: more of them cannot be read."""
@@ -78,9 +79,8 @@ class Graph:
         >>> character_graph(automaton, max_states=3000).size, character_graph(automaton, max_states=10).size
         ('2,001 states and 2,000 edges', '2,001 states')
         """
-        states, edges = len(self.states) + self.states_left_out, len(self.edges)
-        counted = f"{states:,} state{'' if states == 1 else 's'}"
-        return counted if self.states_left_out else f"{counted} and {edges:,} edge{'' if edges == 1 else 's'}"
+        states = counted(len(self.states) + self.states_left_out, "state")
+        return states if self.states_left_out else f"{states} and {counted(len(self.edges), 'edge')}"
 
     @property
     def note(self) -> str:

@@ -23,6 +23,7 @@ from sfgen import arguments
 from sfgen.errors import InputError, UsageError
 from sfgen.jobs.prompt_record import OUR_KEYS, PromptRecord, PromptTemplate, is_writable, record_of, text_record
 from sfgen.parameter_text import ParameterText
+from sfgen.printable import counted
 from sfgen.whole_file import LONGEST_TEXT
 
 _GZIP = ".gz"
@@ -281,7 +282,7 @@ class CsvTable:
         if any(_is_no_text(cell) for cell in row):
             return PromptRecord(line, None, fault="not valid UTF-8")
         if len(row) != len(self._header):
-            cells, columns = (f"{count} {'cell' if count == 1 else 'cells'}" for count in (len(row), len(self._header)))
+            cells, columns = counted(len(row), "cell"), counted(len(self._header), "cell")
             fault = f"the row has {cells}, and the first line has {columns}"
             return PromptRecord(line, None, fault=fault)
         value: dict[str, Any] = dict(zip(self._header, row, strict=True))
