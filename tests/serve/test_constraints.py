@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -649,6 +650,14 @@ def test_locks_of_processes_that_start_exist_when_their_pool_has_dropped_them() 
     lock = weakref.ref(context.RLock())
     gc.collect()
     assert lock() is not None
+
+
+def test_a_server_starts_where_no_process_can_be_started_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(resource_tracker, "ensure_running", refused)
+    assert module._context() is not None
 
 
 STOPPED_SOON = """

@@ -408,13 +408,13 @@ def _context() -> Any:
 
     context: Any = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sfgen.serve.forkserver_preload"])
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        with suppress(OSError):  # no process could be started: it is tried again when one is needed
+    with suppress(OSError):  # no process could be started: it is tried again when one is needed
+        resource_tracker.ensure_running()  # on Python 3.11 it unblocks signals, so it goes first
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
             forkserver.ensure_running()  # it and its processes inherit the mask: a terminal's Ctrl-C is for the server
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     class Process(context.Process):  # type: ignore[misc]
         """A process that does not run the program's main module again, which may be a script that starts a server."""
